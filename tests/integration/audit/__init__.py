@@ -1,1 +1,1 @@
-"""The look through stored pages, on a real database."""
+"""Tests of `strider parser audit`."""

@@ -1,4 +1,4 @@
-"""strider parser audit on real tables: a range of keys from anywhere is a sample of everything."""
+"""`strider parser audit` on real tables: any range of keys is a sample of all pages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from strider.cli.siteparsers.auditing import Asked, run_audit, sample
 from strider.indexer.adapters import PostgresTables
-from strider.indexer.core import RowChanges, row_of
+from strider.indexer.core import RowChanges, page_row
 from strider.storage.postgres import Postgres, PostgresOptions
 from tests.unit.indexer.events import a_page
 
@@ -18,7 +18,7 @@ async def dsn(database: str) -> str:
     """A database with six pages, of which one has no title."""
     postgres = Postgres(PostgresOptions(database, max_connections=1))
     pages = [a_page(url, title="" if url == URLS[0] else url[-1]) for url in URLS]
-    await PostgresTables(postgres).write(RowChanges(pages=[row_of(page, "words") for page in pages]))
+    await PostgresTables(postgres).write(RowChanges(pages=[page_row(page, "words") for page in pages]))
     await postgres.close()
     return database
 

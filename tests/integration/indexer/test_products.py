@@ -1,4 +1,4 @@
-"""Products in their table: what replaces what, and what goes with its page."""
+"""Products in their table: replacement, and deletion with their page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from strider.contracts.generated.events import Product
 from strider.indexer.adapters import PostgresTables
-from strider.indexer.core import RowChanges, moment_of, product_rows, removal_row
+from strider.indexer.core import RowChanges, product_rows, removal_row, to_datetime
 from strider.storage.postgres import Postgres
 from tests.unit.indexer.events import FETCHED_AT_MS, a_page, a_parsed
 
@@ -77,10 +77,10 @@ async def test_pictures_are_rows_of_a_view(tables: PostgresTables, postgres: Pos
 
 @pytest.mark.req("S4.12.24")
 async def test_what_was_first_and_when_it_changed_is_kept(tables: PostgresTables, postgres: Postgres) -> None:
-    """The second visit finds the same, the third another price."""
+    """The second fetch finds the same price, the third another one."""
     await tables.write(offers(SHOP, LAMP))
     await tables.write(offers(SHOP, LAMP, seconds=10, fetch_sequence=2))
-    first = moment_of(FETCHED_AT_MS)
+    first = to_datetime(FETCHED_AT_MS)
     moments = "created_at, updated_at, crawled_at"
     assert await rows(postgres, moments) == [(first, first, first + timedelta(seconds=10))]
 
@@ -108,7 +108,7 @@ async def test_an_older_visit_changes_nothing_nor_does_the_same_again(
 async def test_a_products_own_page_says_more_than_a_list(
     tables: PostgresTables, postgres: Postgres, own_first: bool
 ) -> None:
-    """Whichever came first, together or apart."""
+    """In any order, in one batch or in several."""
     listed = offers(LIST, Product("lamp!", url=SHOP, content_hash="h9"), seconds=5)
     own = offers(SHOP, LAMP)
     for changes in (own, listed) if own_first else (listed, own):
@@ -122,7 +122,7 @@ async def test_a_products_own_page_says_more_than_a_list(
 async def test_a_page_that_asks_not_to_be_stored_takes_what_it_offers_along(
     tables: PostgresTables, postgres: Postgres
 ) -> None:
-    """Of this page, in this job, by this fetch or an earlier one: not what others say."""
+    """Only products of this page, in this job, by this fetch or an earlier one."""
     await tables.write(offers(SHOP, LAMP))
     await tables.write(offers(SHOP, LAMP, job_id="other"))
     await tables.write(offers(LIST, Product("A bulb", url=f"{LIST}/bulb")))
@@ -136,7 +136,7 @@ async def test_a_page_that_asks_not_to_be_stored_takes_what_it_offers_along(
 
 @pytest.mark.req("S4.12.25")
 async def test_there_is_an_index_for_each_question(postgres: Postgres) -> None:
-    """And one for the key."""
+    """One column for the key too."""
     found = await rows(postgres, "indexname", "pg_indexes WHERE tablename = 'products'")
 
     about = {name.removeprefix("products_by_") for (name,) in found}
@@ -145,7 +145,7 @@ async def test_there_is_an_index_for_each_question(postgres: Postgres) -> None:
 
 
 async def test_long_words_do_not_stop_a_row(tables: PostgresTables, postgres: Postgres) -> None:
-    """An index takes 2.7 KB; a page says what it likes."""
+    """An index entry holds 2.7 KB; the text of a page is untrusted."""
     long = "".join(chr(0x4E00 + n) for n in range(3000))
 
     await tables.write(offers(SHOP, replace(LAMP, brand=long, category=long, sku=long, gtin="1" * 100)))

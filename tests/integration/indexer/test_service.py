@@ -52,7 +52,7 @@ Start = Callable[..., ServiceProcess]
 
 @pytest.fixture
 async def topics(stack: ServerStack) -> str:
-    """Apply the topics, and the first offsets of their groups; gives the broker's address."""
+    """Create topics and initial offsets; return the broker's address."""
     connection = KafkaConnection((stack.kafka.address,))
     core = [topic for topic in TOPICS.values() if topic.profile == "core"]
     await apply_topics(connection, core, shards=SHARDS)
@@ -75,7 +75,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 @pytest.fixture
 def site() -> str:
-    """Name a site that no other test has written about."""
+    """Return a site that no other test uses."""
     return f"https://{uuid.uuid4().hex[:8]}.test"
 
 
@@ -111,7 +111,7 @@ async def is_there(postgres: Postgres, expected: int, site: str, table: str = "c
 async def test_what_is_spoken_is_stored(
     topics: str, start: Start, database: str, postgres: Postgres, site: str
 ) -> None:
-    """Every kind of event has its table; a row that cannot be costs one dead letter, and has its own row."""
+    """Every kind of event has its table; an invalid row costs one dead letter, which is stored too."""
     good = [Publish(PAGES_VALIDATED, a_page(f"{site}/{number}")) for number in range(20)]
     poison = Publish(
         PAGES_VALIDATED, a_page(f"{site}/bad", execution_id="".join(key(f"{site}/{n}") for n in range(150)))
@@ -156,7 +156,7 @@ async def _two(postgres: Postgres, query: str, keys: list[str]) -> Any:
 async def test_a_kill_loses_nothing_and_doubles_nothing(
     topics: str, start: Start, database: str, postgres: Postgres, site: str
 ) -> None:
-    """Rows are written before offsets, so that what was in hand comes again, to the same rows."""
+    """Rows are written before offsets, so that repeated messages write the same rows."""
     process = start(topics, database)
     says = [Publish(PAGES_VALIDATED, a_page(f"{site}/{number}")) for number in range(600)]
     await speak(topics, *says[:300])
@@ -173,7 +173,7 @@ async def test_a_kill_loses_nothing_and_doubles_nothing(
 async def test_an_unavailable_database_pauses_the_service(
     topics: str, start: Start, database: str, postgres: Postgres, site: str
 ) -> None:
-    """Readiness red, nothing given up, and it goes on by itself."""
+    """Readiness is red, nothing is rejected, and it continues by itself."""
     address = urlsplit(database)
     async with faulty_tcp_proxy(address.hostname or "", address.port or 5432) as (wire, port):
         near = urlunsplit(address._replace(netloc=address.netloc.replace(str(address.port), str(port))))

@@ -1,4 +1,4 @@
-"""Rows where they meet: which of them stays, on a real database."""
+"""Precedence of rows with the same key, on a real database."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from strider.indexer.core import (
     decision_rows,
     dropped_host_row,
     dropped_url_row,
-    failure_of,
+    failure_row,
     host_row,
-    moment_of,
     noindex_row,
-    rejection_of,
+    page_row,
+    rejection_row,
     removal_row,
-    row_of,
+    to_datetime,
     touch_row,
     url_row,
 )
@@ -50,7 +50,7 @@ def tables(postgres: Postgres) -> PostgresTables:
 
 
 def pages(*events: Any) -> RowChanges:
-    return RowChanges(pages=[row_of(event, event.page.text) for event in events])
+    return RowChanges(pages=[page_row(event, event.page.text) for event in events])
 
 
 def decided(*events: Any) -> RowChanges:
@@ -63,7 +63,7 @@ async def rows(postgres: Postgres, columns: str, table: str = "crawled_pages") -
 
 @pytest.mark.req("S3.6.9")
 async def test_a_page_stands_in_its_columns(tables: PostgresTables, postgres: Postgres) -> None:
-    """What goes in comes out, in the types that people query by."""
+    """Rows are stored unchanged, in the column types of the tables."""
     page = a_page(
         title="Grüße \u2603",
         redirect_chain=("https://example.org/old",),
@@ -77,14 +77,14 @@ async def test_a_page_stands_in_its_columns(tables: PostgresTables, postgres: Po
     (stored,) = await postgres.fetch("SELECT * FROM crawled_pages")
     found = dict(stored)
     assert found.pop("indexed_at") is not None
-    expected = row_of(page, "some words")._asdict()
+    expected = page_row(page, "some words")._asdict()
     for name in ("redirect_chain", "warnings", "metadata"):
         assert json.loads(found.pop(name)) == json.loads(expected.pop(name))
     assert found == expected
 
 
 async def test_a_page_that_comes_again_changes_nothing(tables: PostgresTables, postgres: Postgres) -> None:
-    """Redelivered, within one batch and in the next one."""
+    """Redelivered within one batch and in the next one."""
     await tables.write(pages(a_page(), a_page()))
     await tables.write(pages(a_page()))
 
@@ -92,7 +92,7 @@ async def test_a_page_that_comes_again_changes_nothing(tables: PostgresTables, p
 
 
 async def test_an_older_fetch_never_replaces_a_newer_one(tables: PostgresTables, postgres: Postgres) -> None:
-    """Whatever the order in which they come, within a batch or over several."""
+    """In any order, within one batch or over several."""
     new, old, oldest = (a_page(fetch_sequence=n, title=str(n)) for n in (7, 6, 5))
 
     await tables.write(pages(new, old))
@@ -102,14 +102,14 @@ async def test_an_older_fetch_never_replaces_a_newer_one(tables: PostgresTables,
 
 
 async def test_jobs_have_pages_of_their_own(tables: PostgresTables, postgres: Postgres) -> None:
-    """Each extracts what it was asked to, and one may end while the other goes on."""
+    """Each extracts at its own level, and one may end while the other continues."""
     await tables.write(pages(a_page(), a_page(job_id="other")))
 
     assert await rows(postgres, "job_id, url_key") == [("adhoc", key()), ("other", key())]
 
 
 async def test_what_was_first_and_when_it_changed_is_kept(tables: PostgresTables, postgres: Postgres) -> None:
-    """The second fetch finds the same text, the third one another."""
+    """The second fetch finds the same text, the third another one."""
     moments = [FETCHED_AT_MS + n * 1000 for n in range(3)]
     for number, text_hash in enumerate(("t1", "t1", "t2")):
         page = a_page(fetch_sequence=number, text_hash=text_hash, fetched_at_ms=moments[number])
@@ -117,7 +117,7 @@ async def test_what_was_first_and_when_it_changed_is_kept(tables: PostgresTables
         if number == 1:
             middle = await rows(postgres, "first_crawled_at, changed_at, crawled_at")
 
-    first, second, third = map(moment_of, moments)
+    first, second, third = map(to_datetime, moments)
     assert middle == [(first, first, second)]
     assert await rows(postgres, "first_crawled_at, changed_at, crawled_at") == [(first, third, third)]
 
@@ -125,7 +125,7 @@ async def test_what_was_first_and_when_it_changed_is_kept(tables: PostgresTables
 async def test_a_page_that_has_not_changed_keeps_its_content(
     tables: PostgresTables, postgres: Postgres
 ) -> None:
-    """A 304 says only that it was looked at; one for a page that is not there says nothing."""
+    """A 304 updates only the fetch columns, and does nothing for a page that is not stored."""
     same = a_page(
         not_modified=True,
         text="",
@@ -141,14 +141,14 @@ async def test_a_page_that_has_not_changed_keeps_its_content(
     await tables.write(RowChanges(touches=[touch_row(event) for event in (same, stale, nowhere)]))
 
     assert await rows(postgres, "url, title, text, status_code, etag, fetch_sequence, crawled_at") == [
-        (URL, "A", "some words", 200, '"2"', 2, moment_of(FETCHED_AT_MS) + timedelta(minutes=1))
+        (URL, "A", "some words", 200, '"2"', 2, to_datetime(FETCHED_AT_MS) + timedelta(minutes=1))
     ]
 
 
 async def test_one_batch_may_hold_a_page_and_its_next_look(
     tables: PostgresTables, postgres: Postgres
 ) -> None:
-    """The page is written before what moves it on."""
+    """The page is written before what updates it."""
     page, same = a_page(fetch_sequence=1), a_page(fetch_sequence=2, not_modified=True, etag='"2"')
 
     await tables.write(RowChanges(pages=pages(page).pages, touches=[touch_row(same)]))
@@ -157,7 +157,7 @@ async def test_one_batch_may_hold_a_page_and_its_next_look(
 
 
 async def test_a_page_that_must_not_be_stored_goes(tables: PostgresTables, postgres: Postgres) -> None:
-    """And comes back only by a newer fetch that may be stored."""
+    """Only a newer fetch without noindex stores it again."""
     hidden, late = a_page(noindex=True, fetch_sequence=3), a_page(noindex=True, fetch_sequence=4)
     kept = a_page("https://www.example.org/kept", fetch_sequence=2)
     await tables.write(pages(a_page(fetch_sequence=2), kept))
@@ -175,7 +175,7 @@ async def test_a_page_that_must_not_be_stored_goes(tables: PostgresTables, postg
 
 
 async def test_a_refusal_stays_as_it_was_made_first(postgres: Postgres) -> None:
-    """The first page that linked to it answers "where was it found?", however often it comes again."""
+    """The first page that linked to it stays, however often it is refused again."""
     first = a_decision(page_url="https://www.example.org/1")
     later = a_decision(page_url="https://www.example.org/2", decided_at_ms=FETCHED_AT_MS + 5)
 
@@ -183,12 +183,12 @@ async def test_a_refusal_stays_as_it_was_made_first(postgres: Postgres) -> None:
     await PostgresTables(postgres).write(decided(later))
 
     assert await rows(postgres, "url, reason, page_url, decided_at", "url_decisions") == [
-        (URL, "out_of_scope", "https://www.example.org/1", moment_of(FETCHED_AT_MS))
+        (URL, "out_of_scope", "https://www.example.org/1", to_datetime(FETCHED_AT_MS))
     ]
 
 
 async def test_what_closed_is_as_it_was_last(postgres: Postgres) -> None:
-    """Submitted again, it failed again: the latest failure is the one that people ask about."""
+    """The latest failure of a URL that was submitted again stays."""
     closed = {"decisions": ("closed",), "reasons": ("not_found",), "decided_by": "scheduler"}
     first = a_decision(**closed, fetch_sequences=(1,), statuses=(404,))
     again = a_decision(**closed, fetch_sequences=(2,), statuses=(410,), decided_at_ms=FETCHED_AT_MS + 9)
@@ -202,7 +202,7 @@ async def test_what_closed_is_as_it_was_last(postgres: Postgres) -> None:
 
 
 async def test_cached_refusals_are_not_written_again(tables: PostgresTables, postgres: Postgres) -> None:
-    """A site's navigation comes with each of its pages; what closes an entry is always written."""
+    """A site's navigation repeats on each page; decisions that close an entry are always written."""
     closed = replace(a_decision(), decisions=("closed",), reasons=("not_found",))
     await tables.write(decided(a_decision(), closed))
     await postgres.run(lambda connection: connection.execute("DELETE FROM url_decisions"))
@@ -213,7 +213,7 @@ async def test_cached_refusals_are_not_written_again(tables: PostgresTables, pos
 
 
 async def test_the_cache_of_refusals_is_bounded(postgres: Postgres) -> None:
-    """The oldest is forgotten, and written again at no harm."""
+    """The oldest is evicted and may be written again."""
     tables = PostgresTables(postgres, max_cached_refusals=2)
     events = [a_decision(f"https://www.example.org/{number}") for number in range(3)]
     for event in events:
@@ -230,11 +230,11 @@ async def test_the_cache_of_refusals_is_bounded(postgres: Postgres) -> None:
 async def test_rejections_failures_and_dead_letters_have_their_rows(
     tables: PostgresTables, postgres: Postgres
 ) -> None:
-    """Each once, however often it comes."""
-    failure = failure_of(a_completion(status=0, retry_after_seconds=1.5))
+    """Each once, however often it is delivered."""
+    failure = failure_row(a_completion(status=0, retry_after_seconds=1.5))
     assert failure is not None
     changes = RowChanges(
-        decisions=[rejection_of(a_rejection())], failures=[failure], dead_letters=[a_letter()]
+        decisions=[rejection_row(a_rejection())], failures=[failure], dead_letters=[a_letter()]
     )
 
     await tables.write(changes)
@@ -251,7 +251,7 @@ async def test_rejections_failures_and_dead_letters_have_their_rows(
 
 @pytest.mark.req("S3.4.8", "S3.11.3")
 async def test_a_url_stands_as_the_frontier_said_last(tables: PostgresTables, postgres: Postgres) -> None:
-    """A replay of what was said before changes nothing, and what was dropped goes."""
+    """A replay changes nothing, and a tombstone deletes the row."""
     later = {"updated_at_ms": FETCHED_AT_MS + 9, "state": "completed", "reason": "settled"}
     other = an_entry("https://b.test/")
     await tables.write(RowChanges(urls=[url_row(an_entry()), url_row(other)]))
@@ -271,7 +271,7 @@ async def test_a_url_stands_as_the_frontier_said_last(tables: PostgresTables, po
 
 @pytest.mark.req("S3.8.8")
 async def test_a_host_stands_as_it_was_recorded_last(tables: PostgresTables, postgres: Postgres) -> None:
-    """With what robots.txt said, also where that holds characters that the database does not take."""
+    """With the text of robots.txt, also where it contains characters that the database refuses."""
     robots = a_host(kind="robots", origin="https://www.example.org", robots_text="a\x00b")
     newer = a_host(updated_at_ms=FETCHED_AT_MS + 1, breaker="open", blocked_until_ms=FETCHED_AT_MS)
     await tables.write(RowChanges(hosts=[host_row(newer), host_row(robots)]))
@@ -282,7 +282,7 @@ async def test_a_host_stands_as_it_was_recorded_last(tables: PostgresTables, pos
 
     assert found == [
         ("https://www.example.org", "closed", None, "a\N{REPLACEMENT CHARACTER}b"),
-        ("www.example.org", "open", moment_of(FETCHED_AT_MS), ""),
+        ("www.example.org", "open", to_datetime(FETCHED_AT_MS), ""),
     ]
     assert await rows(postgres, "name", "hosts") == [("https://www.example.org",)]
 
@@ -303,14 +303,14 @@ async def test_many_heavy_rows_go_in_parts(tables: PostgresTables, postgres: Pos
 async def test_texts_that_postgresql_cannot_hold_are_mended(
     tables: PostgresTables, postgres: Postgres
 ) -> None:
-    """A NUL in a title must not cost the page, let alone the batch."""
+    """A NUL in a title must not lose the page."""
     await tables.write(pages(a_page(title="a\x00b\ud800c", text="x\x00")))
 
     assert await rows(postgres, "title, text") == [("a\ufffdb\ufffdc", "x\ufffd")]
 
 
 async def test_a_row_that_no_index_takes_is_refused(tables: PostgresTables, postgres: Postgres) -> None:
-    """Rejected: a message of its own to the dead letters, and nothing of its part is half written."""
+    """It raises Rejected, and nothing of its part is written."""
     bad = a_page(execution_id=_without_pattern(10_000))
 
     with pytest.raises(StoreRejected, match="54000"):
@@ -320,7 +320,7 @@ async def test_a_row_that_no_index_takes_is_refused(tables: PostgresTables, post
 
 
 async def test_two_writers_do_not_block_each_other(database: str) -> None:
-    """Rows are taken in one order, so that no circle comes about; both finish, and nothing is lost."""
+    """Rows are locked in one order, so that no deadlock occurs."""
     writers = [Postgres(PostgresOptions(database, max_connections=2)) for _ in range(2)]
     events = [a_page(f"https://www.example.org/{number}", fetch_sequence=1) for number in range(300)]
     try:
@@ -337,12 +337,12 @@ async def test_two_writers_do_not_block_each_other(database: str) -> None:
 
 
 async def test_missing_tables_pause_the_service(postgres_dsn: str) -> None:
-    """Not one good message goes to the dead letters because somebody forgot to migrate."""
+    """No valid message becomes a dead letter because of a missing migration."""
     postgres = Postgres(PostgresOptions(postgres_dsn))
     tables = PostgresTables(postgres)
     try:
-        with pytest.raises(Unavailable, match=r"there is no table crawled_pages.*run: strider migrate up"):
-            await tables.require()
+        with pytest.raises(Unavailable, match=r"missing tables: crawled_pages.*run: strider migrate up"):
+            await tables.check_tables()
         with pytest.raises(Unavailable, match="run: strider migrate up"):
             await tables.write(pages(a_page()))
     finally:
@@ -352,15 +352,15 @@ async def test_missing_tables_pause_the_service(postgres_dsn: str) -> None:
 async def test_the_tables_that_are_asked_for_are_those_of_the_migrations(
     tables: PostgresTables, database: str
 ) -> None:
-    await tables.require()
+    await tables.check_tables()
     await downgrade(database, revision="0001")
 
-    with pytest.raises(Unavailable, match=r"no table crawled_pages, .*, urls, hosts;"):
-        await tables.require()
+    with pytest.raises(Unavailable, match=r"missing tables: crawled_pages, .*, urls, hosts;"):
+        await tables.check_tables()
 
 
 def _without_pattern(characters: int) -> str:
-    """Make a text that does not compress: an index takes long ones that do."""
+    """Return a text that does not compress: an index accepts long ones that do."""
     return "".join(key(f"https://a.test/{number}") for number in range(characters // 64))
 
 
@@ -379,7 +379,7 @@ def _without_pattern(characters: int) -> str:
 async def test_how_far_the_work_is_stands_beside_each_url(
     tables: PostgresTables, postgres: Postgres, state: str, stored: int | None, task: str
 ) -> None:
-    """The page of an earlier fetch says nothing of this one."""
+    """The rows of an earlier fetch do not describe this one."""
     entry = an_entry(state=state)
     await tables.write(RowChanges(urls=[url_row(entry)]))
     if stored is not None:

@@ -1,4 +1,4 @@
-"""`strider why` as people run it: on tables and on a log that are really there, or are not."""
+"""`strider why` on real tables and a real log, present or missing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS, LINK_INGESTION_DLQ, SCHEMAS
 from strider.contracts.partitioning import shard_of_url
 from strider.indexer.adapters import PostgresTables
-from strider.indexer.core import RowChanges, decision_rows, failure_of, row_of
+from strider.indexer.core import RowChanges, decision_rows, failure_row, page_row
 from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import OutgoingMessage
 from strider.messaging.topics import apply_topics
@@ -47,7 +47,7 @@ async def bootstrap(stack: ServerStack) -> str:
 
 @pytest.fixture
 def why(bootstrap: str, database: str, tmp_path: Path) -> Ask:
-    """Run the command where no stack is, with everything named by the environment."""
+    """Run the command outside of a stack, configured by environment variables."""
 
     async def ask(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
         kept = {
@@ -98,14 +98,14 @@ def an_entry(url: str, **fields: Any) -> EntryRecorded:
 
 
 async def test_the_whole_story_is_told(why: Ask, bootstrap: str, postgres: Postgres) -> None:
-    """From every table and from both logs, in order of time, only of this URL."""
+    """Every table and both logs, in order of time, for this URL only."""
     host = f"www.{uuid.uuid4().hex[:8]}.test"
     url, other = f"https://{host}/a", f"https://{host}/b"
-    failure = failure_of(a_completion(url, completed_at_ms=FETCHED_AT_MS - 2_000))
+    failure = failure_row(a_completion(url, completed_at_ms=FETCHED_AT_MS - 2_000))
     assert failure is not None
     await PostgresTables(postgres).write(
         RowChanges(
-            pages=[row_of(a_page(page), "text") for page in (url, other)],
+            pages=[page_row(a_page(page), "text") for page in (url, other)],
             decisions=[*decision_rows(a_decision(url, other, decided_at_ms=FETCHED_AT_MS - 3_000))],
             failures=[failure],
             dead_letters=[a_letter(task_id=f"adhoc/{key(url)}", occurred_at_ms=FETCHED_AT_MS - 1_000)],
@@ -163,9 +163,9 @@ async def test_a_url_that_nobody_knows(why: Ask) -> None:
 
 
 async def test_half_a_story_is_better_than_none(why: Ask, postgres: Postgres) -> None:
-    """Who does not answer is named, once, without a traceback."""
+    """The unavailable dependency is named once, without a traceback."""
     url = f"https://{uuid.uuid4().hex}.test/"
-    await PostgresTables(postgres).write(RowChanges(pages=[row_of(a_page(url), "text")]))
+    await PostgresTables(postgres).write(RowChanges(pages=[page_row(a_page(url), "text")]))
 
     told = await why(url, KAFKA_BOOTSTRAP_SERVERS=f"127.0.0.1:{closed_port()}")
     nobody = await why(

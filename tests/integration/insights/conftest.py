@@ -1,4 +1,4 @@
-"""A broker with the topics of insights, and the process as an operator would run it."""
+"""A broker with the topics of insights, and the service as a process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHARDS = 4
 
 @pytest.fixture(scope="package")
 def broker() -> Iterator[RunningServer]:
-    """One of our own: the group and the topic of the table have fixed names, and a test stops the broker."""
+    """A broker of its own: group and changelog have fixed names, and a test stops the broker."""
     with temp_server_directory() as directory:
         running = start_kafka(directory)
         try:

@@ -1,4 +1,4 @@
-"""insights on a real broker: Faust counts, keeps its table through kills, loses only counts, and stops."""
+"""insights on a real broker: counting, restoring the table, losses, shutdown."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import TopicPartition
 from strider.messaging.topics.admin import TopicAdmin
 from strider.runtime.clocks import SystemClock
+from strider.runtime.observability import log_events
 from strider.runtime.process.exit_codes import ExitCode
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.testing.stack import RunningServer
@@ -39,7 +40,7 @@ pytestmark = pytest.mark.timeout(180)
 
 
 class Ring:
-    """What stands before insights, and what can be read of it on the broker."""
+    """Publishes the events that insights consumes, and reads its state from the broker."""
 
     def __init__(self, address: str) -> None:
         self._connection = KafkaConnection((address,))
@@ -56,7 +57,7 @@ class Ring:
         await self._speaker.publish([Publish(PAGES_SETTLED, a_settlement(group=host))])
 
     async def table(self) -> dict[str, dict[str, int]]:
-        """Read the table's log: the totals of each host, as they were written last."""
+        """Return the totals of each host that were written last to the changelog."""
         places = [TopicPartition(CHANGELOG_TOPIC, number) for number in range(SHARDS)]
         found = await CompactedTableReader(self._bus, clock=SystemClock()).load(
             places, key=json.loads, value=json.loads
@@ -64,7 +65,7 @@ class Ring:
         return {host: counts["total"] for host, counts in found.items()}
 
     async def waiting(self) -> int:
-        """Count what is behind the group's committed offsets."""
+        """Return the lag behind the group's committed offsets."""
         places = [TopicPartition(FETCHES_COMPLETED.name, number) for number in range(SHARDS)]
         async with TopicAdmin.open(self._connection) as broker:
             committed = await broker.committed(APPLICATION_NAME)
@@ -74,13 +75,13 @@ class Ring:
         return sum(ends[place] - committed[place] for place in places)
 
     async def cut(self) -> None:
-        """Take everything that is in the topic by now, as retention does."""
+        """Delete all records of the topic, as retention does."""
         places = [Place(FETCHES_COMPLETED.name, number, -1) for number in range(SHARDS)]
         for cut in self._admin.delete_records(places).values():
             await asyncio.wrap_future(cut)
 
     async def wipe(self) -> None:
-        """Delete the table's log, and wait until it is gone."""
+        """Delete the changelog topic, and wait until it is gone."""
         await asyncio.wrap_future(self._admin.delete_topics([CHANGELOG_TOPIC])[CHANGELOG_TOPIC])
 
         async def is_gone() -> bool:
@@ -124,12 +125,12 @@ async def until_committed(ring: Ring, service: Service) -> None:
 
 
 def a_host() -> str:
-    """A host of this test's own: the table is that of all tests here."""
+    """Return a host of this test's own: all tests share one table."""
     return f"{uuid.uuid4().hex[:8]}.test"
 
 
 async def test_counts_outlive_their_process(ring: Ring, yard: Yard) -> None:
-    """In order or by a kill: what was counted, written and committed is not counted again."""
+    """After a shutdown or a kill, committed counts are not counted again."""
     host = a_host()
     await ring.fetch(host, times=5)
     await ring.settle(host)
@@ -140,7 +141,7 @@ async def test_counts_outlive_their_process(ring: Ring, yard: Yard) -> None:
     first.ask_to_stop()
     assert await first.until_ended() == 0
     known = (await ring.table())[host]
-    # A rebalance may repeat what is in hand; what is committed stays exact from here on.
+    # A rebalance may repeat messages in progress; counts are exact from here on.
     assert known["settled:valid"] == 1
     assert known["fetched"] >= 5
     assert known["timed_out"] >= 50
@@ -158,7 +159,7 @@ async def test_counts_outlive_their_process(ring: Ring, yard: Yard) -> None:
 
 
 async def test_a_wiped_table_costs_nothing_but_its_counts(ring: Ring, yard: Yard) -> None:
-    """The group stands where it stood, and the topic is made again."""
+    """The group's offsets stay, and the topic is created again."""
     host = a_host()
     first = yard.start(INSIGHTS)
     await first.until_ready()
@@ -178,15 +179,18 @@ async def test_a_wiped_table_costs_nothing_but_its_counts(ring: Ring, yard: Yard
 
 
 async def test_what_retention_took_leaves_a_hole_and_no_stop(ring: Ring, yard: Yard) -> None:
-    """Counts are nothing to stop for: it says what is missing, and commits behind it whatever follows."""
+    """A loss does not stop it: it is reported, and offsets behind it are committed."""
     host = a_host()
-    left = await ring.waiting()  # by the tests before
+    left = await ring.waiting()  # by earlier tests
     await ring.fetch(host, times=20)
     await ring.cut()
     service = yard.start(INSIGHTS)
     await service.until_ready()
     await until_committed(ring, service)
-    assert sum(event["messages"] for event in service.events("Messages lost")) == left + 20
+    assert (
+        sum(event["messages"] for event in service.events(log_events.INSIGHTS_MESSAGES_LOST.text))
+        == left + 20
+    )
 
     await ring.fetch(host, outcome="not_found", times=4)
 
@@ -197,9 +201,9 @@ async def test_what_retention_took_leaves_a_hole_and_no_stop(ring: Ring, yard: Y
 async def test_it_ends_in_time_although_the_broker_does_not_answer(
     broker: RunningServer, ring: Ring, yard: Yard
 ) -> None:
-    """Faust waits for its threads on our event loop, and they for the broker."""
+    """Faust waits for its threads on the event loop, and they wait for the broker."""
     service = yard.start(INSIGHTS)
-    # What comes while Faust starts it may pass over, until the watch has it started again.
+    # Faust may skip messages that arrive during its start, until the monitor rereads them.
     await service.until_ready()
     await ring.fetch(a_host())
     await until_counted(service, "fetched", 1)

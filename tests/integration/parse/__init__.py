@@ -1,1 +1,1 @@
-"""The command that shows what the parser sees."""
+"""Tests of `strider parse`."""

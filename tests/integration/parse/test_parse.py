@@ -1,4 +1,4 @@
-"""strider parse from its command line, with real workers and a real fetch."""
+"""`strider parse` from its command line, with real workers and a real fetch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_one_file_as_json(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["page.html", "page.html.gz"])
 def test_a_file_may_be_larger_than_a_message(tmp_path: Path, name: str) -> None:
-    """It travels by no topic; what holds is the limit of a page."""
+    """No topic limits its size; only the limit of a page applies."""
     content = f"<title>Long</title><p>{'word ' * 400_000}".encode()
     (tmp_path / name).write_bytes(gzip.compress(content, 0) if name.endswith("gz") else content)
 
@@ -42,7 +42,7 @@ def test_a_file_may_be_larger_than_a_message(tmp_path: Path, name: str) -> None:
 
 
 def test_a_long_sitemap_is_told_whole(tmp_path: Path) -> None:
-    """Whatever number of events it would travel in."""
+    """However many events it would take on a topic."""
     file = tmp_path / "sitemap.xml"
     rows = "".join(f"<url><loc>https://site.test/some/path/{at:08}</loc></url>" for at in range(12_000))
     file.write_text(f"<urlset>{rows}</urlset>")
@@ -74,7 +74,7 @@ def test_a_list_has_a_line_for_each_whatever_becomes_of_it(tmp_path: Path) -> No
 def test_what_is_read_is_not_written_over(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A list that is its own output would be empty before its first line is read."""
+    """An input file that is also the output would be truncated before it is read."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a").write_text(PAGE)
     (tmp_path / "link").symlink_to("a")

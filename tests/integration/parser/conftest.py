@@ -1,4 +1,4 @@
-"""What the tests of this folder share: logging as it was before."""
+"""Restores logging after each test."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _as_before(logging_restored: None) -> None:
-    """Their processes live within the test, and set logging up as every process does."""
+    """Services run within the test process and configure logging as every process does."""

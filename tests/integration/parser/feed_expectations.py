@@ -29,7 +29,7 @@ _CONDITION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """One thing that a feed is expected to say."""
+    """One expectation of a feed."""
 
     path: Path
     of: str
@@ -38,7 +38,7 @@ class Expectation:
     value: Any
 
     def is_met(self, said: dict[str, Any]) -> bool:
-        """Compare it with a feed as structured data."""
+        """Compare the expectation with a feed as structured data."""
         if self.of != "feed":
             entries = said["entries"]
             place = int(self.of[8:-1])
@@ -61,12 +61,12 @@ class Expectation:
 
 
 def expectations(folder: Path) -> Iterator[Expectation]:
-    """Give those that concern links, titles and dates."""
+    """Return the expectations about links, titles and dates."""
     for path in sorted(folder.rglob("*.xml")):
         content = path.read_bytes().replace(b"\0", b"")
         match = _EXPECT.search(content)
         if match is None or b"Content-Location" in content or b"127.0.0.1" in content:
-            continue  # the others speak of what a server says with a feed
+            continue  # the others are about response headers
 
         for part in match[1].decode("utf-8", "replace").split(" and "):
             found = _of(path, part.strip())

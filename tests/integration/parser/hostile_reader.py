@@ -1,4 +1,4 @@
-"""A reader that does to its process what the page's path says; any other page is read as usual."""
+"""A page reader that harms its process as the page's path says; other pages are parsed as usual."""
 
 from __future__ import annotations
 
@@ -60,4 +60,4 @@ def make_reader(limits: ParseLimits) -> pages.PageReader:
             deed()
         return usual(page, body, extraction)
 
-    return pages.guarded(read)
+    return pages.guard_reader(read)

@@ -1,4 +1,4 @@
-"""Pages that others have made: every one of them has an event, in time, that can be written."""
+"""Public corpora: every page has an event, in time, that can be encoded."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_all_corpora_are_read() -> None:
 
 
 def test_pages_of_the_article_corpus_have_title_text_and_links() -> None:
-    """What an extraction corpus is about is there to be extracted."""
+    """The content of the extraction corpora is extracted."""
     files = [path for path in FILES if "wcxb-dev" in path.parts and path.name.endswith(".html.gz")][::25]
     found = [READER(a_page(body), body) for body in (gzip.decompress(path.read_bytes()) for path in files)]
 
@@ -72,7 +72,7 @@ def test_pages_of_the_article_corpus_have_title_text_and_links() -> None:
 
 
 def test_feeds_say_the_links_titles_and_dates_that_others_expect_of_them() -> None:
-    """The bar is 98 %; what servers say with a feed is not in its file."""
+    """The threshold is 98 %; response headers are not part of a feed's file."""
     read = make_reader(ParseLimits(extraction="records"))
     met, missed = 0, []
     for wanted in expectations(CORPORA / "feeds"):
@@ -89,7 +89,7 @@ def test_feeds_say_the_links_titles_and_dates_that_others_expect_of_them() -> No
 
 
 def test_json_ld_is_read_as_others_expect_it() -> None:
-    """Broken ones among them: the expectations were written for a tool that repairs as well."""
+    """Broken files are included: the expectations were written for a repairing tool."""
     read = make_reader(ParseLimits(extraction="records"))
     missed = []
     for path in sorted((CORPORA / "structured").rglob("*.jsonld")):
@@ -105,7 +105,7 @@ def test_json_ld_is_read_as_others_expect_it() -> None:
 
 
 def test_rdfa_is_read_as_others_expect_it() -> None:
-    """Subjects and values in any order; names of nameless ones are the reader's own."""
+    """Subjects and values in any order; blank node names are the reader's own."""
     read = make_reader(ParseLimits(extraction="records"))
     missed = []
     for path in sorted((CORPORA / "structured").glob("w*/*.expanded.json")):

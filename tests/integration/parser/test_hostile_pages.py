@@ -1,4 +1,4 @@
-"""Pages that were made to break parsers: each has its outcome, in bounded time and memory."""
+"""Pages made to break parsers: each has its outcome, in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ async def read(parsers: WorkerPool, body: bytes) -> PageParsed:
 
 
 async def test_every_hostile_page_has_its_outcome() -> None:
-    """One after the other, so that each one shows that the one before has left nothing behind."""
+    """In sequence, so that each one shows that the one before left no damage."""
     wrong: dict[str, str] = {}
     async with asyncio.timeout(100), one_worker() as parsers:
         for name, (make, outcomes) in {**PAGES, **PDFS}.items():
@@ -149,7 +149,7 @@ async def test_every_hostile_page_has_its_outcome() -> None:
 
 
 async def test_an_entity_brings_nothing_in() -> None:
-    """No file is read and nothing unfolds, whatever a document declares."""
+    """No file is read and no entity expands, whatever a document declares."""
     async with one_worker() as parsers:
         laughs = await read(parsers, LAUGHS)
         external = await read(parsers, PAGES["external-entity"][0]())

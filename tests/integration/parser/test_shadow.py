@@ -1,4 +1,4 @@
-"""A parser in the shadow of the live one: it reads the same topic, and nobody acts on what it says."""
+"""A shadow parser reads the same topic as the live one, and no service acts on its events."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def broker() -> InProcessBroker:
 async def test_a_shadow_reads_what_the_live_parser_reads_and_both_are_compared(
     broker: InProcessBroker,
 ) -> None:
-    """The shadow extracts more; where both say something they agree, and nothing of it reaches the ring."""
+    """The shadow extracts more; shared fields agree, and nothing of it reaches other services."""
     for number in range(PAGES):
         put(broker, number, PAGE)
     put(broker, PAGES, b"", value=b"no event at all")

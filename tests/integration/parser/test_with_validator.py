@@ -1,4 +1,4 @@
-"""Parser and validator as whole processes on one bus: each fetched page settles one way or another."""
+"""Parser and validator as whole services on one bus: each fetched page settles."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ARTICLE = b"<html><title>T</title>" + b"<p>Walking on streams is a matter of bal
 
 
 REOPENED = b"<p>" + b"".join(b"<b id=%d>" % number for number in range(80)) + b"<p>x" * 10_000
-"""41 KB, of which the standard makes 800,000 elements: each paragraph opens again what none has closed."""
+"""41 KB that become 800,000 elements: each paragraph reopens unclosed formatting."""
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def settled(broker: InProcessBroker) -> list[Any]:
 
 
 def validated(broker: InProcessBroker) -> list[Any]:
-    """Give what is content, without what only closes an entry."""
+    """Return the content events, without those that only close an entry."""
     events = said(broker, PAGES_VALIDATED)
     return [event for event in events if event.verdict.validation_status != "rejected"]
 

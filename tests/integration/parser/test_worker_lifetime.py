@@ -1,4 +1,4 @@
-"""How workers end: with their parent, and not before."""
+"""Workers exit with their parent, and not before."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def test_closing_stops_the_workers_and_fails_pending_pages() -> None:
 
 
 async def test_signals_for_the_whole_group_leave_workers_to_their_parent() -> None:
-    """Ctrl-C reaches every process of a terminal, and what is in hand must still be finished."""
+    """Ctrl-C reaches every process of a terminal, but pages in progress must be finished."""
     async with some_workers() as parsers:
         (pid,) = parsers.pids
         os.kill(pid, signal.SIGINT)
@@ -50,13 +50,17 @@ PARENT = """
 import asyncio, os
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.avro.codec import Codec
-from strider.parser.adapters.workers.worker import WorkerOrders
-from strider.parser.adapters.workers.pool import WorkerParsers
+from strider.parser.adapters.workers.pool import WorkerPool
+from strider.parser.adapters.workers.worker import WorkerConfig
 from strider.runtime.clocks import SystemClock
 
 async def main():
-    parsers = WorkerParsers(
-        WorkerOrders(os.getpid(), page_seconds=60.0, reader="tests.integration.parser.hostile_reader:make_reader"),
+    parsers = WorkerPool(
+        WorkerConfig(
+            os.getpid(),
+            page_seconds=60.0,
+            reader_factory="tests.integration.parser.hostile_reader:make_reader",
+        ),
         Codec(SchemaStore.bundled()), workers=2, clock=SystemClock(), environ=dict(os.environ),
     )
     await parsers.start()
@@ -68,7 +72,7 @@ asyncio.run(main())
 
 
 async def test_workers_end_with_a_parent_that_is_killed() -> None:
-    """A kill -9 leaves no time to say goodbye."""
+    """The parent cannot stop its workers on SIGKILL."""
     parent = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",

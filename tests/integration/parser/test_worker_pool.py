@@ -1,4 +1,4 @@
-"""What kills a worker process costs one page; and pages come back as their topic wants them."""
+"""A page that kills its worker costs only itself; results are encoded for their topic."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def test_a_page_comes_back_encoded_as_its_topic_wants_it() -> None:
 
 
 async def test_a_bus_of_events_gets_events() -> None:
-    async with some_workers(gives_events=True) as parsers:
+    async with some_workers(returns_events=True) as parsers:
         page = a_page(BODY)
         parsed = await parsers.parse(page, ARecord(None), BODY)
 
@@ -40,11 +40,11 @@ async def test_a_bus_of_events_gets_events() -> None:
 @pytest.mark.req("S2.2.8")
 @pytest.mark.parametrize("gives_events", [False, True], ids=["as bytes", "as events"])
 async def test_a_long_sitemap_comes_back_in_parts(gives_events: bool) -> None:
-    """Each fits its topic, and between them nothing is lost; the next page is read as ever."""
+    """Each part fits its topic, nothing is lost between them, and the next page is parsed as usual."""
     rows = "".join(f"<url><loc>https://site.test/some/path/{at:08}</loc></url>" for at in range(50_000))
     page = a_page(b"", body_object="2026-11-18/ab/abcd", kind="sitemap", content_type="application/xml")
     record = ARecord(None if gives_events else CODEC.encode(PAGES_FETCHED, page).value)
-    async with some_workers(gives_events=gives_events, page_seconds=10.0) as parsers:
+    async with some_workers(returns_events=gives_events, page_seconds=10.0) as parsers:
         parsed = await parsers.parse(page, record, f"<urlset>{rows}</urlset>".encode())
         following = await parse(parsers)
 
@@ -64,7 +64,7 @@ async def test_a_body_from_elsewhere_goes_along() -> None:
 
 
 async def test_registry_framing_is_decoded_and_returned_in_our_framing() -> None:
-    """Workers know no registry: framing is the parent's."""
+    """Workers have no schema registry: the parent converts the framing."""
     codec = Codec(SchemaStore.bundled())
     for number, topic in enumerate((PAGES_FETCHED, PAGES_PARSED)):
         codec.schema_store.use_registry_id(topic.name, topic.schema_name, 7 + number)
@@ -102,7 +102,7 @@ async def test_texts_too_long_to_travel_come_beside_the_event() -> None:
     ],
 )
 async def test_a_deadly_page_costs_itself_and_no_other(path: str, outcome: str) -> None:
-    """Its neighbours, ahead of it and behind it, are read all the same."""
+    """The pages queued before and behind it are parsed all the same."""
     async with some_workers(page_seconds=0.3) as parsers:
         before = [asyncio.create_task(parse(parsers)) for _ in range(3)]
         deadly = asyncio.create_task(parse(parsers, path))
@@ -118,7 +118,7 @@ async def test_a_deadly_page_costs_itself_and_no_other(path: str, outcome: str) 
 
 
 async def test_pages_before_one_that_hangs_do_not_wait_for_its_end() -> None:
-    """Their worker has answered, and is too busy to say so."""
+    """Their worker has responded, but is too busy to notify."""
     async with some_workers(page_seconds=1.0) as parsers:
         before = [asyncio.create_task(parse(parsers)) for _ in range(2)]
         hanging = asyncio.create_task(parse(parsers, "/sleep"))
@@ -153,7 +153,7 @@ async def test_an_innocent_page_survives_the_death_of_its_worker() -> None:
 
 
 async def test_a_bug_of_the_parser_is_reported_with_its_traceback() -> None:
-    """It goes to the dead letters, where somebody looks; the worker goes on."""
+    """The message becomes a dead letter; the worker continues."""
     async with some_workers() as parsers:
         pids = parsers.pids
         with pytest.raises(ParserFault, match="a fault of the parser"):
@@ -165,7 +165,7 @@ async def test_a_bug_of_the_parser_is_reported_with_its_traceback() -> None:
 
 @pytest.mark.parametrize("memory_mb", [192, 2_048], ids=["for its limit", "for any worker"])
 async def test_a_worker_that_has_grown_is_replaced_between_pages(memory_mb: int) -> None:
-    """One page may need much; what stays in use afterwards is 200 MB at most."""
+    """One page may need much memory; at most 200 MB stay in use afterwards."""
     async with some_workers(memory_mb=memory_mb) as parsers:
         (first,) = parsers.pids
         parsed = await asyncio.gather(*(parse(parsers, "/hoard") for _ in range(140)))
@@ -194,7 +194,7 @@ async def test_several_workers_share_the_line() -> None:
 
 
 async def test_workers_that_cannot_start_make_pages_wait_elsewhere() -> None:
-    """A broken installation is no page's fault."""
+    """A broken installation must not reject pages."""
     with pytest.raises(Unavailable, match="parser-workers"):
-        async with some_workers(reader="tests.integration.parser.hostile_reader:no_such_thing"):
+        async with some_workers(reader_factory="tests.integration.parser.hostile_reader:no_such_thing"):
             pass

@@ -1,4 +1,4 @@
-"""Worker processes for tests, and pages for them."""
+"""Worker pools for tests, and pages for them."""
 
 from __future__ import annotations
 
@@ -26,18 +26,22 @@ SECONDS = 30.0
 
 @asynccontextmanager
 async def some_workers(
-    count: int = 1, *, reader: str = "tests.integration.parser.hostile_reader:make_reader", **orders: Any
+    count: int = 1,
+    *,
+    reader_factory: str = "tests.integration.parser.hostile_reader:make_reader",
+    **options: Any,
 ) -> AsyncIterator[WorkerPool]:
-    told = {"page_seconds": 0.5, "memory_mb": 256, "may_store": True, "reader": reader, **orders}
-    gives_events = told.pop("gives_events", False)
+    rare_defaults = {"page_seconds": 0.5, "memory_mb": 256, "has_object_store": True}
+    config = {**rare_defaults, "reader_factory": reader_factory, **options}
+    returns_events = config.pop("returns_events", False)
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "POSTGRES_DSN": "secret"}
     parsers = WorkerPool(
-        WorkerConfig(parent_pid=os.getpid(), **told),
+        WorkerConfig(parent_pid=os.getpid(), **config),
         CODEC,
         workers=count,
         clock=SystemClock(),
         environ=environ,
-        gives_events=gives_events,
+        returns_events=returns_events,
     )
     try:
         async with asyncio.timeout(SECONDS):
@@ -54,7 +58,7 @@ async def parse(parsers: WorkerPool, path: str = "/page", body: bytes = BODY, **
 
 
 async def parse_elsewhere(parsers: WorkerPool, body: bytes) -> ParsedPage:
-    """Have a page read whose body is in the object store."""
+    """Parse a page whose body is in the object store."""
     page = a_page(b"", body_object="2026-11-18/ab/abcd")
     encoded = CODEC.encode(PAGES_FETCHED, page)
     return await parsers.parse(page, ARecord(encoded.value, encoded.headers), body)

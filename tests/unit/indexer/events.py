@@ -1,4 +1,4 @@
-"""Events to store, made up as far as a test does not care."""
+"""Builders of events with defaults for fields that a test does not set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FETCHED_AT_MS = 1_700_000_000_000
 
 
 def key(url: str = URL) -> str:
-    """Give a URL's key, as the crawler has it."""
+    """Return the key of a URL."""
     return url_hash(url_key_of(url))
 
 
@@ -41,7 +41,7 @@ def _identity(url: str) -> dict[str, Any]:
 
 
 def a_parsed(url: str = URL, **fields: Any) -> PageParsed:
-    """Make a parsed page."""
+    """Return a parsed page."""
     page = PageParsed(
         **_identity(url),
         outcome="parsed",
@@ -60,13 +60,13 @@ def a_parsed(url: str = URL, **fields: Any) -> PageParsed:
 
 
 def a_page(url: str = URL, **fields: Any) -> PageValidated:
-    """Make a validated page; fields are those of the parsed page."""
+    """Return a validated page; fields are those of the parsed page."""
     verdict = Verdict("valid", rules_version="1", validated_at_ms=FETCHED_AT_MS + 5)
     return PageValidated(a_parsed(url, **fields), verdict)
 
 
 def a_rejection(url: str = URL, **fields: Any) -> PageRejected:
-    """Make a rejected page."""
+    """Return a rejected page."""
     identity = _identity(url)
     rejected = PageRejected(
         url_key=identity.pop("url_key"),
@@ -86,7 +86,7 @@ def a_rejection(url: str = URL, **fields: Any) -> PageRejected:
 
 
 def a_decision(*urls: str, **fields: Any) -> UrlsDecided:
-    """Make the refusal of some URLs for being out of scope."""
+    """Return the refusal of some URLs as out of scope."""
     chosen = urls or (URL,)
     decided = UrlsDecided(
         url_key=key(),
@@ -103,7 +103,7 @@ def a_decision(*urls: str, **fields: Any) -> UrlsDecided:
 
 
 def a_completion(url: str = URL, **fields: Any) -> FetchCompleted:
-    """Make a request that failed."""
+    """Return a failed request."""
     completed = FetchCompleted(
         **_identity(url),
         lease_id="3-a-1",
@@ -117,7 +117,7 @@ def a_completion(url: str = URL, **fields: Any) -> FetchCompleted:
 
 
 def a_letter(**fields: Any) -> DeadLetter:
-    """Make a dead letter of the parser's."""
+    """Return a dead letter of the parser."""
     letter = DeadLetter(
         service="parser",
         group="parser",
@@ -135,7 +135,7 @@ def a_letter(**fields: Any) -> DeadLetter:
 
 
 def an_entry(url: str = URL, **fields: Any) -> EntryRecorded:
-    """Make what the frontier says of a URL."""
+    """Return the frontier's record of a URL."""
     identity = _identity(url)
     del identity["origin"]
     entry = EntryRecorded(
@@ -150,6 +150,6 @@ def an_entry(url: str = URL, **fields: Any) -> EntryRecorded:
 
 
 def a_host(group: str = "www.example.org", **fields: Any) -> HostRecorded:
-    """Make what is known of a group."""
+    """Return the record of a host group."""
     record = HostRecorded(kind="group", group=group, updated_at_ms=FETCHED_AT_MS, delay_seconds=1.0)
     return replace(record, **fields)

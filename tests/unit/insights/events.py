@@ -1,4 +1,4 @@
-"""Events with what the tests of insights do not care about filled in."""
+"""Builders of events with defaults for fields that a test does not set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is counted under which word, and what a host's counts look like after it."""
+"""Labels of events, and the counts of a host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from strider.insights.core import (
     count_requests,
     fetch_label,
     hour_of,
-    is_forgotten,
+    is_expired,
     keep_busiest,
     settlement_label,
 )
@@ -49,7 +49,7 @@ def test_a_page_that_went_round_is_counted_by_its_verdict():
     ],
 )
 def test_an_event_belongs_to_its_own_hour(timestamp_ms, hour):
-    """A wrong clock of another machine must not stop the hours of a host."""
+    """A wrong clock of another machine must not freeze the hours of a host."""
     assert hour_of(timestamp_ms, now_ms=HOUR * HOUR_MS + 5) == hour
 
 
@@ -70,14 +70,14 @@ def test_the_first_count_of_a_host():
     ],
 )
 def test_hours_tumble(hour, this_hour, hour_before, latest):
-    """Whatever the hour is, the total counts."""
+    """The total counts in any hour."""
     assert add_count(KNOWN, "fetched", hour=hour) == HostCounts(
         total={"fetched": 8, "not_found": 1}, hour=latest, this_hour=this_hour, hour_before=hour_before
     )
 
 
 def test_given_counts_are_not_changed():
-    """It may be on its way to the log of the table."""
+    """It may be about to be written to the changelog."""
     known = HostCounts(total={"fetched": 1}, hour=HOUR, this_hour={"fetched": 1}, hour_before={})
 
     add_count(known, "fetched", hour=HOUR)
@@ -94,7 +94,7 @@ def test_what_became_of_a_page_is_no_request():
     [pytest.param(HOUR + 168, False, id="just-kept"), pytest.param(HOUR + 169, True, id="just-not")],
 )
 def test_a_quiet_host_is_forgotten(hour, forgotten):
-    assert is_forgotten(KNOWN, hour=hour, keep_hours=168) is forgotten
+    assert is_expired(KNOWN, hour=hour, keep_hours=168) is forgotten
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def no_faust(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_faust")
 def test_without_faust_the_start_is_refused():
-    """It is an optional part of the install: trying again would not help, and a traceback not either."""
+    """Faust is optional: neither a retry nor a traceback would help."""
     nothing = object()
 
     with pytest.raises(StartRefused, match="faust-streaming"):

@@ -1,4 +1,4 @@
-"""Messages in, counts in a table; the table is a dictionary here."""
+"""Messages in, counts out, with a dictionary as the table."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ FOREIGN = b"\xc3\x01" + b"x" * 20
 
 
 class World:
-    """The service on a dictionary; it is the table, who is told, and who looks for schemas."""
+    """The service with one fake for table, observer and schema lookup."""
 
     def __init__(self) -> None:
         self.now_ms = NOW_MS
         self.known: dict[str, HostCounts] = {}
         self.partitions: dict[str, int] = {}
-        self.words: Counter[str] = Counter()
-        self.told: dict[str, HostCounts] = {}
+        self.labels: Counter[str] = Counter()
+        self.observed: dict[str, HostCounts] = {}
         self.looked_for: list[UnknownSchema] = []
         self._insights = Insights(
             self, CODEC, find_schema=self.find, observer=self, now_ms=lambda: self.now_ms, keep_hours=2
@@ -39,16 +39,16 @@ class World:
 
     async def fetch(self, *, headers=(), partition=0, **changes):
         encoded = CODEC.encode(FETCHES_COMPLETED, a_fetch(**changes))
-        await self.hear(encoded.value, [*encoded.headers, *headers], partition=partition)
+        await self.consume(encoded.value, [*encoded.headers, *headers], partition=partition)
 
     async def settle(self, **changes):
         encoded = CODEC.encode(PAGES_SETTLED, a_settlement(**changes))
-        await self.hear(encoded.value, encoded.headers, topic=PAGES_SETTLED)
+        await self.consume(encoded.value, encoded.headers, topic=PAGES_SETTLED)
 
-    async def hear(self, value, headers=(), *, topic=FETCHES_COMPLETED, partition=0):
+    async def consume(self, value, headers=(), *, topic=FETCHES_COMPLETED, partition=0):
         await self._insights.on_message(ConsumedMessage(topic.name, partition, NOW_MS, value, tuple(headers)))
 
-    async def tidy(self):
+    async def expire(self):
         await self._insights.expire_hosts()
 
     @property
@@ -58,22 +58,22 @@ class World:
     def get(self, host: str) -> HostCounts | None:
         return self.known.get(host)
 
-    def keep(self, host: str, counts: HostCounts, *, partition: int) -> None:
+    def store(self, host: str, counts: HostCounts, *, partition: int) -> None:
         self.known[host] = counts
         self.partitions[host] = partition
 
     def items(self):
         return self.known.items()
 
-    def forget(self, hosts: Sequence[str]) -> None:
+    def delete(self, hosts: Sequence[str]) -> None:
         for host in hosts:
             del self.known[host]
 
-    def word(self, word: str) -> None:
-        self.words[word] += 1
+    def on_label(self, label: str) -> None:
+        self.labels[label] += 1
 
-    def host(self, host: str, counts: HostCounts) -> None:
-        self.told[host] = counts
+    def on_host(self, host: str, counts: HostCounts) -> None:
+        self.observed[host] = counts
 
     async def find(self, unknown: UnknownSchema) -> bool:
         self.looked_for.append(unknown)
@@ -93,12 +93,12 @@ async def test_counts_are_stored_by_host():
         "b.test": {"fetched": 1},
     }
     assert world.partitions == {"a.test": 0, "b.test": 3}
-    assert world.words == {"fetched": 2, "not_found": 1, "settled:valid": 1}
-    assert world.told == world.known
+    assert world.labels == {"fetched": 2, "not_found": 1, "settled:valid": 1}
+    assert world.observed == world.known
 
 
 async def test_the_hour_is_the_events_own():
-    """What waited in the topic is counted for the hour in which it happened."""
+    """A backlog is counted for the hours in which it happened."""
     world = World()
     await world.fetch()
     world.now_ms += HOUR_MS
@@ -121,9 +121,9 @@ async def test_what_cannot_be_read_is_counted_and_nothing_more(value, searches):
     """An unknown schema is looked for before its message counts as unreadable."""
     world = World()
 
-    await world.hear(value)
+    await world.consume(value)
 
-    assert (world.known, world.words, len(world.looked_for)) == ({}, {"unreadable": 1}, searches)
+    assert (world.known, world.labels, len(world.looked_for)) == ({}, {"unreadable": 1}, searches)
 
 
 async def test_what_is_replayed_was_counted_before():
@@ -131,19 +131,19 @@ async def test_what_is_replayed_was_counted_before():
 
     await world.fetch(headers=[("replay-id", b"again")])
 
-    assert (world.known, world.words) == ({}, {})
+    assert (world.known, world.labels) == ({}, {})
 
 
 async def test_quiet_hosts_are_forgotten():
-    """Hosts come without an end, and the table is in memory."""
+    """The number of hosts is unlimited, and the table is in memory."""
     world = World()
     await world.fetch()
     world.now_ms += 2 * HOUR_MS
-    await world.tidy()
+    await world.expire()
     assert list(world.known) == ["a.test"]
 
     world.now_ms += HOUR_MS
-    await world.tidy()
+    await world.expire()
 
     assert world.known == {}
 

@@ -1,4 +1,4 @@
-"""Pages that are too large for an event give up what they can spare, and say so."""
+"""Pages too large for an event lose what is dispensable, and record that."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_of_too_many_links_the_best_remain() -> None:
 
 @pytest.mark.parametrize("may_store", [True, False])
 def test_whatever_a_page_is_made_of_it_fits(*, may_store: bool) -> None:
-    """A page whose event cannot be written would end among the dead letters."""
+    """A page whose event cannot be written would become a dead letter."""
     big = {f"name-{number}" * 8: "ü" * 1_000 for number in range(64)}
     event = a_parsed(
         **links(1_000, anchor="ß" * 200),
@@ -97,7 +97,7 @@ def test_whatever_a_page_is_made_of_it_fits(*, may_store: bool) -> None:
 
 
 def test_what_only_resolving_has_made_long_is_noticed() -> None:
-    """A small body may have many short links below a long address."""
+    """A small body may have many short links below a long base URL."""
     event = a_parsed(**links(330), decoded_bytes=5_000)
 
     assert len(fit_event(event, may_store=True).event.link_urls) < 330

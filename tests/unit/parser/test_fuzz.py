@@ -1,4 +1,4 @@
-"""Documents that nobody would write: whatever the bytes are, there is an event, and it can be sent."""
+"""Fuzzed documents: any bytes result in an event that can be sent."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ _edits = st.lists(
 
 
 def edited(seed: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
-    """Put something in the place of a few bytes, here and there."""
+    """Replace a few bytes at random positions."""
     for place, count, piece in edits:
         at = int(place * len(seed))
         seed = seed[:at] + piece + seed[at + count :]

@@ -1,4 +1,4 @@
-"""Whole pages, and all that is said of them: refreshed with UPDATE_GOLDEN=1 and reviewed as a diff."""
+"""Whole pages with all their fields: refreshed with UPDATE_GOLDEN=1 and reviewed as a diff."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ DEFAULTS = read("x").to_record()
 COST = {"parse_us", "body_bytes", "url_key"}
 
 
-def told(page: PageParsed) -> dict[str, Any]:
-    """All that is not the same for every page."""
+def set_fields(page: PageParsed) -> dict[str, Any]:
+    """Return the fields that differ from their default."""
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in page.to_record().items()
@@ -28,15 +28,15 @@ def told(page: PageParsed) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_page_says_what_it_said(case: Path) -> None:
+def test_a_page_results_in_its_golden_event(case: Path) -> None:
     page = read(
         (case / "input.html").read_bytes(), url=(case / "url.txt").read_text().strip(), content_type=""
     )
     expected = case / "expected.json"
     if os.environ.get("UPDATE_GOLDEN"):
-        expected.write_text(json.dumps(told(page), ensure_ascii=False, indent=2) + "\n")
+        expected.write_text(json.dumps(set_fields(page), ensure_ascii=False, indent=2) + "\n")
 
-    assert told(page) == json.loads(expected.read_text())
+    assert set_fields(page) == json.loads(expected.read_text())
 
 
 def test_there_are_golden_pages() -> None:

@@ -1,4 +1,4 @@
-"""Feeds, sitemaps and structured data as in real life: spelt oddly, labelled wrongly, wrapped twice."""
+"""Real-life feeds, sitemaps and structured data: misspelt, mislabelled, wrapped twice."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def of_xml(body: str | bytes, content_type: str = "application/xml", **fields: A
 
 
 def first_of(page: PageParsed) -> dict[str, Any]:
-    told: list[dict[str, Any]] = json.loads(page.structured_json)
-    entry: dict[str, Any] = told[0]["entries"][0]
+    records: list[dict[str, Any]] = json.loads(page.structured_json)
+    entry: dict[str, Any] = records[0]["entries"][0]
     return entry
 
 
@@ -199,7 +199,7 @@ def test_few_odd_bytes_change_no_label() -> None:
     assert of_xml("<title>Café</title>".encode(), "text/html; charset=latin1").charset == "windows-1252"
 
 
-def test_japanese_mail_is_told_by_its_shifts() -> None:
+def test_iso_2022_jp_is_detected_by_its_shifts() -> None:
     assert of_xml("<title>こんにちは</title>".encode("iso2022_jp"), "text/html").title == "こんにちは"
 
 

@@ -20,7 +20,7 @@ HTML = (
 
 
 @pytest.mark.req("S3.9.11", "S3.1.4", "S3.2.3", "S3.6.6", "S3.6.8", "S3.15.3", "S3.4.6")
-def test_a_page_says_all_that_is_promised() -> None:
+def test_a_page_has_all_promised_fields() -> None:
     page = read(HTML, depth=2, referrer="https://site.test/", metadata={"a": "b"}, etag='"1"')
     text = "Walking on streams.\nTwo words\nnext"
 
@@ -39,7 +39,7 @@ def test_a_page_says_all_that_is_promised() -> None:
 
 @pytest.mark.req("S0.2.1")
 def test_hashes_do_not_depend_on_the_encoding_of_the_answer() -> None:
-    """The same page served compressed, or in another charset, has not changed."""
+    """The same page, compressed or in another charset, has not changed."""
     plain = read(HTML)
     packed = read(gzip.compress(HTML.encode()), content_encoding="gzip")
     other = read(HTML.encode("utf-16"), content_type="text/html")
@@ -49,7 +49,7 @@ def test_hashes_do_not_depend_on_the_encoding_of_the_answer() -> None:
 
 
 def test_the_text_hash_does_not_see_what_readers_do_not_see() -> None:
-    """Nonces, scripts and attributes change with every answer."""
+    """Nonces, scripts and attributes change with every response."""
     changed = HTML.replace("<p>", "<p data-nonce=1>").replace("</body>", "<script>n=2</script></body>")
 
     assert read(changed).text_hash == read(HTML).text_hash
@@ -157,8 +157,8 @@ def test_the_limit_of_links_is_a_setting() -> None:
     assert (len(page.link_urls), page.links_found, page.links_dropped) == (10, 30, 20)
 
 
-def test_reading_the_same_bytes_says_the_same() -> None:
-    """A repeat must be the same event, except for what it cost."""
+def test_parsing_the_same_bytes_results_in_the_same_event() -> None:
+    """A repeat must result in the same event, except for its cost."""
 
     def without_cost(page: PageParsed) -> dict[str, Any]:
         return {name: value for name, value in page.to_record().items() if name != "parse_us"}
@@ -167,7 +167,7 @@ def test_reading_the_same_bytes_says_the_same() -> None:
 
 
 def test_every_field_that_names_the_page_is_carried() -> None:
-    """Settling, storing and tracing go by them."""
+    """Settling, storing and tracing depend on them."""
     page = a_page(b"x", hop=1, priority=3, is_start=True, redirect_chain=("https://a.test/",), kind="feed")
     parsed = read(b"x", hop=1, priority=3, is_start=True, redirect_chain=("https://a.test/",), kind="feed")
     shared = page.to_record().keys() & parsed.to_record().keys()

@@ -1,4 +1,4 @@
-"""Pages of sites that have a parser: who read them, what was found, and what a failure costs."""
+"""Pages of sites with a parser: attribution, values, and the effect of a failure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from strider.contracts.generated.events import PageParsed
 from strider.parser.adapters.html_tree.site_selectors import find_broken_selectors, make_site_reader
-from strider.parser.adapters.metrics import PAGES_READ, ProcessMeter
+from strider.parser.adapters.metrics import PAGES_READ, ParserMetrics
 from strider.parser.adapters.page_reader import PARSER_TOOLS
 from strider.parser.core import PARSER_VERSION, ParseLimits, parse
 from strider.parser.core.site_parser_fields import (
@@ -48,10 +48,10 @@ class Shop(SiteParser):
 
 
 class Failing(Shop):
-    """A parser with a fault."""
+    """A parser that raises an error."""
 
     def refine(self, found: FoundTexts, url: str) -> FoundTexts:
-        """Fail."""
+        """Raise."""
         raise KeyError(url[:4])
 
 
@@ -59,21 +59,21 @@ class Leaving(Shop):
     """A parser that ends its process."""
 
     def refine(self, found: FoundTexts, url: str) -> FoundTexts:
-        """Leave."""
+        """Exit."""
         raise SystemExit(f"from {url[:4]} with {len(found)}")
 
 
 class Misspelt(Shop):
-    """A parser with a selector that is none."""
+    """A parser with an invalid selector."""
 
     selectors = {"name": Select.text("h1[["), "price": Select.text(".now")}  # noqa: RUF012  # as above
 
 
 class Talkative(Shop):
-    """A parser that says more than may travel."""
+    """A parser whose records exceed the size limit."""
 
     def refine(self, found: FoundTexts, url: str) -> FoundTexts:
-        """Say much."""
+        """Return too many values."""
         return {**found, "notes": [url * 5_000] * 20}
 
 
@@ -98,7 +98,7 @@ def test_a_site_parser_reads_its_site_and_its_version_travels() -> None:
     )
 
 
-def test_what_a_site_parser_does_not_say_other_sources_may() -> None:
+def test_other_sources_add_what_a_site_parser_does_not_find() -> None:
     page = read(Shop(), DATA + PAGE)
     (product,) = page.products
 
@@ -132,10 +132,10 @@ def test_what_a_site_parser_does_not_say_other_sources_may() -> None:
         ),
     ],
 )
-def test_what_goes_wrong_is_told_and_the_page_is_read_all_the_same(
+def test_a_failure_is_reported_and_the_page_is_parsed_nonetheless(
     parser: SiteParser, body: bytes, problem: str, verdict: str
 ) -> None:
-    """A site that changed its pages shows in records and in metrics; the general reading stays."""
+    """A changed site shows in records and in metrics; the generic extraction still works."""
     page = read(parser, body)
 
     assert (page.outcome, page.structured_errors, page.text.partition("\n")[0]) == (
@@ -156,9 +156,9 @@ def test_pages_of_other_sites_and_levels_are_read_as_ever() -> None:
 
 @pytest.mark.req("S4.7.5")
 def test_pages_are_counted_by_site_and_version_in_bounded_numbers() -> None:
-    """Anybody can name a million domains; only so many become series."""
+    """A crawl may reach a million domains; only a limited number become series."""
     metrics = Metrics(())
-    meter = ProcessMeter(metrics)
+    meter = ParserMetrics(metrics)
     for number in range(PAGES_READ.max_series + 5):
         meter.count_page(ParserAttribution(f"{number}.test", "strider", "4", "read"))
 

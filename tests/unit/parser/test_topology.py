@@ -1,4 +1,4 @@
-"""One fetched page becomes one parsed page; one that is given up is rejected from its headers."""
+"""One fetched page becomes one parsed page; a failed one is rejected from its headers."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def test_the_last_part_of_a_long_list_is_spoken_last() -> None:
 async def test_as_much_is_extracted_as_the_crawl_of_the_page_asks_for(
     asked: str | None, fixed: str, expected: str
 ) -> None:
-    """Two crawls that share a parser want different things of their pages."""
+    """Two crawls that share a parser ask for different extraction levels."""
     specs = () if asked is None else (CrawlSpecDeclared(crawl_spec_id="spec", extraction=asked),)
 
     effects = await a_parser(None, *specs, extraction=fixed).on_page_fetched(a_page(b"<p>x"), ARecord())
@@ -120,7 +120,7 @@ async def test_a_body_elsewhere_is_fetched() -> None:
 
 
 async def test_without_a_store_such_a_page_waits() -> None:
-    """It is a good message: somebody has to set the store."""
+    """The message is valid: an operator has to configure the store."""
     with pytest.raises(Unavailable, match="OBJECT_STORE_URL"):
         await a_parser(MissingBodyStore()).on_page_fetched(a_page(body_object="body"), ARecord())
 
@@ -188,7 +188,7 @@ async def test_the_same_page_is_the_same_event_wherever_it_is_read() -> None:
 
 
 class Elsewhere:
-    """Reads what is handed to it, and notes how much that was."""
+    """A page parser that records the size of the bodies it receives."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -214,7 +214,7 @@ class Elsewhere:
 async def test_a_page_that_may_take_long_is_not_read_here(
     body: bytes, encoding: str, is_handed_on: bool
 ) -> None:
-    """Nothing could end it: `strider crawl` would stand still meanwhile, Ctrl-C included."""
+    """Nothing could stop it: `strider crawl` would hang meanwhile, Ctrl-C included."""
     elsewhere = Elsewhere()
     parsers = InlinePageParser(ParseLimits(), has_object_store=True, large_page_parser=elsewhere)
 

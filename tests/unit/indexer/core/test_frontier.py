@@ -1,4 +1,4 @@
-"""What the rows of the frontier say."""
+"""Rows of the frontier's records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strider.indexer.core import (
     dropped_host_row,
     dropped_url_row,
     host_row,
-    moment_of,
+    to_datetime,
     url_row,
 )
 from tests.unit.indexer.events import FETCHED_AT_MS, URL, a_host, an_entry, key
@@ -39,10 +39,10 @@ def test_an_entry_becomes_a_row() -> None:
     assert (row.host, row.domain) == ("www.example.org", "example.org")
     assert (row.status, row.http_status, row.error_count) == ("failed", 503, 3)
     assert (row.depth, row.priority, row.state) == (entry.depth, entry.priority, "failed")
-    assert row.updated_at == moment_of(entry.updated_at_ms)
-    assert row.discovered_at == moment_of(FETCHED_AT_MS - 1000)
-    assert row.last_crawled_at == moment_of(FETCHED_AT_MS)
-    assert row.next_crawl_at == moment_of(FETCHED_AT_MS + 60_000)
+    assert row.updated_at == to_datetime(entry.updated_at_ms)
+    assert row.discovered_at == to_datetime(FETCHED_AT_MS - 1000)
+    assert row.last_crawled_at == to_datetime(FETCHED_AT_MS)
+    assert row.next_crawl_at == to_datetime(FETCHED_AT_MS + 60_000)
     assert row.changed_at is None
 
 
@@ -65,7 +65,7 @@ def test_what_is_open_is_due_and_what_is_closed_may_come_again() -> None:
     still_open = an_entry(next_crawl_at_ms=FETCHED_AT_MS + 9)
     closed = an_entry(state="completed", reason="settled", closed_at_ms=FETCHED_AT_MS)
 
-    assert url_row(still_open).next_crawl_at == moment_of(FETCHED_AT_MS + 1000)
+    assert url_row(still_open).next_crawl_at == to_datetime(FETCHED_AT_MS + 1000)
     assert url_row(closed).next_crawl_at is None
 
 
@@ -90,7 +90,7 @@ def test_the_last_good_copy_of_a_robots_txt_has_its_row() -> None:
 
     assert (row.name, row.group_name) == ("https://www.example.org", "www.example.org")
     assert (row.robots_text, row.robots_status) == (record.robots_text, 200)
-    assert row.robots_fetched_at == moment_of(FETCHED_AT_MS)
+    assert row.robots_fetched_at == to_datetime(FETCHED_AT_MS)
     assert json.loads(row.sitemap_urls) == ["https://www.example.org/s.xml"]
     assert dropped_host_row(b"https://www.example.org") == DroppedHostRow(row.name)
 

@@ -1,4 +1,4 @@
-"""From events to rows: values in, values out."""
+"""Rows of pages, decisions and failures."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from strider.indexer.core import (
     FailureRow,
     RemovalRow,
     TouchRow,
+    choose_stored_text,
     decision_id,
     decision_rows,
-    failure_of,
+    failure_row,
     is_text_in_object,
-    moment_of,
     noindex_row,
+    page_row,
     parse_text_object,
-    rejection_of,
+    rejection_row,
     removal_row,
-    row_of,
-    stored_text,
+    to_datetime,
     touch_row,
 )
 from tests.unit.indexer.events import URL, a_completion, a_decision, a_page, a_parsed, a_rejection, key
@@ -56,7 +56,7 @@ def test_a_page_becomes_a_row() -> None:
         metadata={"team": "ü"},
     )
 
-    row = row_of(page, "stored")
+    row = page_row(page, "stored")
 
     assert row._asdict() == {
         "url_key": key(),
@@ -129,7 +129,7 @@ def test_what_has_not_changed_moves_its_row_on() -> None:
 
 
 def test_what_asks_not_to_be_stored_leaves_only_that() -> None:
-    """A page that got a noindex must go, and somebody will ask where it went."""
+    """A page that got a noindex is deleted, and its decision says why."""
     page = a_page(noindex=True, fetch_sequence=4, status=200, depth=1, referrer="https://www.example.org/")
 
     assert removal_row(page.page) == RemovalRow(key(), "adhoc", 4)
@@ -169,7 +169,7 @@ def test_what_asks_not_to_be_stored_leaves_only_that() -> None:
 def test_which_text_is_stored(texts: dict[str, str], max_chars: int, stored: str) -> None:
     page = a_parsed(**texts)
 
-    assert stored_text(page, max_chars=max_chars, object_text="from afar") == stored
+    assert choose_stored_text(page, max_chars=max_chars, object_text="from afar") == stored
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_a_document_of_texts_is_read(document: dict[str, str], text: str) -> Non
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"text": 3}', b"\xff"])
 def test_what_is_no_document_of_texts_is_refused(content: bytes) -> None:
-    """Whoever reads it goes on without the text."""
+    """The page is stored without the text."""
     with pytest.raises(ValueError):
         parse_text_object(content)
 
@@ -214,12 +214,12 @@ def test_what_is_no_document_of_texts_is_refused(content: bytes) -> None:
     ],
 )
 def test_no_time_is_beyond_the_calendar(milliseconds: int, moment: datetime) -> None:
-    """A clock that is off must not cost a page."""
-    assert moment_of(milliseconds) == moment
+    """A wrong clock must not lose a page."""
+    assert to_datetime(milliseconds) == moment
 
 
 def test_each_url_of_a_decision_is_a_row() -> None:
-    """Parallel arrays become rows; what is said once holds for all."""
+    """Parallel arrays become rows; a single value holds for all."""
     other = "http://127.0.0.1/x"
     decided = a_decision(
         URL,
@@ -295,21 +295,21 @@ def test_entries_of_several_runs_travel_together() -> None:
     ],
 )
 def test_what_is_no_url_has_no_host(text: str, place: tuple[str, str]) -> None:
-    """What was refused as a bad URL must have its row all the same."""
+    """A URL refused as invalid has its row all the same."""
     row = next(decision_rows(a_decision(text)))
 
     assert (row.url, row.host, row.domain) == (text, *place)
 
 
 def test_texts_that_are_no_urls_are_told_apart() -> None:
-    """They have no key, and would else be one row."""
+    """They have no key, and would otherwise share one row."""
     rows = list(decision_rows(a_decision("one", "two")))
 
     assert rows[0].id != rows[1].id
 
 
 def test_a_refusal_on_the_next_page_is_the_same() -> None:
-    """A site's navigation is refused once, not once a page; another run is another matter."""
+    """A site's navigation is refused once per run, not once per page."""
     first = next(decision_rows(a_decision(page_url="https://www.example.org/1")))
     again = next(decision_rows(a_decision(page_url="https://www.example.org/2", decided_at_ms=5)))
     other = next(decision_rows(a_decision(execution_id="run-2")))
@@ -325,14 +325,14 @@ def test_arrays_that_do_not_fit_are_no_decision() -> None:
 
 
 def test_long_texts_are_clipped() -> None:
-    """A URL that was refused for its length may be a novel."""
+    """A URL that was refused for its length may be very long."""
     row = next(decision_rows(a_decision("x" * 10_000, details=("y" * 5_000,))))
 
     assert (len(row.url), len(row.detail)) == (4096, 1000)
 
 
 def test_the_parts_of_an_id_cannot_be_shifted() -> None:
-    """Else a foreign job name could take another decision's place."""
+    """Otherwise a crafted job name could replace another decision."""
     assert decision_id("a", "bc") != decision_id("ab", "c")
     assert len(decision_id("a", "\ud800")) == 32
 
@@ -348,8 +348,8 @@ def test_the_parts_of_an_id_cannot_be_shifted() -> None:
     ],
 )
 def test_a_rejected_page_is_not_stored(word: str, reason: str, detail: str) -> None:
-    """Filed under few reasons, and the detail says which it was."""
-    row = rejection_of(a_rejection(rejection_reason=word, detail=".g-recaptcha", fetch_sequence=6))
+    """Few reasons are stored; the detail has the original one."""
+    row = rejection_row(a_rejection(rejection_reason=word, detail=".g-recaptcha", fetch_sequence=6))
 
     assert (row.decision, row.reason, row.detail, row.decided_by, row.fetch_sequence, row.decided_at) == (
         "not_stored",
@@ -362,24 +362,24 @@ def test_a_rejected_page_is_not_stored(word: str, reason: str, detail: str) -> N
 
 
 def test_a_page_that_nobody_could_read_has_its_row() -> None:
-    """All that is known of it stood in the headers."""
+    """Everything known of it is in the headers."""
     unread = a_rejection(rejection_reason="unreadable_message", rejected_by="parser")
-    row = rejection_of(replace(unread, url=""))
+    row = rejection_row(replace(unread, url=""))
 
     assert (row.url, row.url_key, row.host, row.reason) == ("", key(), "", "handler_crashed")
 
 
 def test_every_rejection_has_a_decision_reason() -> None:
-    """The words are the contracts'."""
-    reasons = {rejection_of(a_rejection(rejection_reason=word)).reason for word in RejectionReason}
+    """The reasons are those of the contracts."""
+    reasons = {rejection_row(a_rejection(rejection_reason=word)).reason for word in RejectionReason}
 
     assert reasons <= set(DecisionReason)
 
 
 @pytest.mark.req("S4.6.1")
 def test_a_failed_request_becomes_a_row() -> None:
-    """With what is needed to say how it failed, and when."""
-    row = failure_of(
+    """The row says how it failed, and when."""
+    row = failure_row(
         a_completion(
             error_message="no head within 10 s",
             try_number=2,
@@ -423,13 +423,13 @@ def test_a_failed_request_becomes_a_row() -> None:
     ],
 )
 def test_answers_are_no_failures(fields: dict[str, Any]) -> None:
-    """A robots.txt that is not there is an answer: all is allowed."""
-    assert failure_of(a_completion(**fields)) is None
+    """A missing robots.txt is a valid answer: all is allowed."""
+    assert failure_row(a_completion(**fields)) is None
 
 
 def test_robots_that_cannot_be_reached_are_a_failure() -> None:
-    """It is why nothing of that site is crawled."""
-    row = failure_of(a_completion(outcome="server_error", status=500, kind="robots"))
+    """It is the reason why nothing of that site is crawled."""
+    row = failure_row(a_completion(outcome="server_error", status=500, kind="robots"))
 
     assert row is not None
     assert (row.kind, row.outcome, row.status_code) == ("robots", "server_error", 500)

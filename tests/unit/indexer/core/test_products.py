@@ -1,4 +1,4 @@
-"""What a page offers, as rows: by which key, and what of it is known."""
+"""Rows of the products of a page, and their keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.indexer.events import URL, a_page, key
 
 
 def offered(*products: Product, **page: Any) -> list[tuple[str, str, bool]]:
-    """Give key, URL and ownership of each row."""
+    """Return key, URL and ownership of each row."""
     rows = product_rows(a_page(products=products, **page))
     return [(row.url_hash, row.url, row.is_own_page) for row in rows]
 
@@ -24,7 +24,7 @@ def test_a_product_without_a_url_is_at_its_page() -> None:
 
 
 def test_a_list_points_to_pages_of_others() -> None:
-    """Spelt however: a key is of the normal form."""
+    """Keys are built from the normal form of a URL."""
     far = "https://www.example.org/lamp/?utm_source=list"
 
     assert offered(Product("A lamp", url=far)) == [(key("https://www.example.org/lamp"), far, False)]
@@ -41,7 +41,7 @@ def test_what_is_no_url_is_at_the_page() -> None:
 
 
 def test_several_at_one_url_are_all_kept() -> None:
-    """By what they say of themselves where they can be told apart by it: their order may change."""
+    """By SKU or GTIN where they differ in it, because their order may change."""
     red, blue = Product("Red", sku="r"), Product("Blue", sku="b")
     others = [Product("Green", sku="b"), Product("Grey"), Product("Number", sku="number 4"), Product("None")]
 

@@ -1,4 +1,4 @@
-"""How Faust is told to log in."""
+"""Credentials and names that Faust is given."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def test_faust_logs_in_as_our_own_clients_do(settings):
 
 
 def test_the_topic_of_the_table_is_known_as_ours() -> None:
-    """Faust gives it its name; whoever compares topics must not take it for a stranger's."""
+    """Faust names the topic; a comparison of topics must not report it as unknown."""
     assert diff_topics([], [ExistingTopic(CHANGELOG_TOPIC, 12, {}, {})]).private == (CHANGELOG_TOPIC,)

@@ -1,10 +1,10 @@
-"""Which offset may be committed."""
+"""The offset that Faust may commit."""
 
 from __future__ import annotations
 
 import pytest
 
-from strider.insights.adapters.consumer import Taken, contiguous_end, find_retention_gaps
+from strider.insights.adapters.consumer import RetentionGap, contiguous_end, find_retention_gaps
 from strider.messaging.ports import TopicPartition
 
 
@@ -40,9 +40,9 @@ def test_the_end_of_what_is_done(acked, gaps, committed, end):
     ],
 )
 def test_a_log_that_starts_behind_the_committed_offset_has_a_gap(committed, begin, found):
-    """Where nothing follows it would be a back-log that nobody can work off."""
+    """Without further messages it would be a lag that never ends."""
     place = TopicPartition("t", 0)
 
     holes = find_retention_gaps({place: committed}, {place: begin})
 
-    assert holes == ([Taken(place, committed, begin)] if found else [])
+    assert holes == ([RetentionGap(place, committed, begin)] if found else [])

@@ -1,9 +1,9 @@
-"""What the process's metrics say."""
+"""Metrics of insights."""
 
 from __future__ import annotations
 
-from strider.insights.adapters import ProcessMeter, RetentionLossReporter
-from strider.insights.adapters.consumer import Taken
+from strider.insights.adapters import InsightsMetrics, RetentionLossReporter
+from strider.insights.adapters.consumer import RetentionGap
 from strider.insights.adapters.metrics import BUSIEST, HOSTS, MAX_NAMED_HOSTS, OUTCOMES
 from strider.insights.core import HostCounts
 from strider.messaging.ports import TopicPartition
@@ -21,7 +21,7 @@ def named(metrics: Metrics) -> dict[str, float]:
 
 async def test_labels_and_hosts_are_counted():
     metrics = Metrics()
-    meter = ProcessMeter(metrics, host_count=lambda: 3)
+    meter = InsightsMetrics(metrics, host_count=lambda: 3)
 
     meter.on_label("fetched")
     meter.on_label("fetched")
@@ -34,7 +34,7 @@ async def test_labels_and_hosts_are_counted():
 async def test_only_a_few_hosts_are_labels():
     """A crawl meets millions of hosts, and each label stays in memory."""
     metrics = Metrics()
-    meter = ProcessMeter(metrics, host_count=lambda: 0)
+    meter = InsightsMetrics(metrics, host_count=lambda: 0)
 
     for number in range(1, 100):
         meter.on_host(f"h{number}.test", counts(number))
@@ -44,9 +44,9 @@ async def test_only_a_few_hosts_are_labels():
 
 
 async def test_a_new_hour_starts_without_busy_hosts():
-    """And what comes late of the hour before changes nothing."""
+    """Late events of the hour before change nothing."""
     metrics = Metrics()
-    meter = ProcessMeter(metrics, host_count=lambda: 0)
+    meter = InsightsMetrics(metrics, host_count=lambda: 0)
     meter.on_host("a.test", counts(50))
     await meter.update_gauges()
 
@@ -58,11 +58,11 @@ async def test_a_new_hour_starts_without_busy_hosts():
 
 
 def test_a_retention_loss_is_reported_except_for_a_group_that_never_read():
-    """Nothing is dropped silently; but whoever comes for the first time has missed nothing."""
+    """Nothing is lost silently, but a new group has missed nothing."""
     metrics = Metrics()
     losses = RetentionLossReporter(metrics)
 
-    losses.report(Taken(TopicPartition("t", 0), 5, 25))
-    losses.report(Taken(TopicPartition("t", 1), None, 25))
+    losses.report(RetentionGap(TopicPartition("t", 0), 5, 25))
+    losses.report(RetentionGap(TopicPartition("t", 1), None, 25))
 
     assert (metrics.value(LOSSES, "t"), metrics.value(LOST_MESSAGES, "t")) == (1, 20)

@@ -1,4 +1,4 @@
-"""When insights counts as stuck, on a clock that the test turns."""
+"""When insights counts as stalled, on a virtual clock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from strider.insights.adapters import Watch
+from strider.insights.adapters import FaustMonitor
 from strider.insights.adapters.monitor import CHECK_INTERVAL_SECONDS, FaustStalled
 from strider.messaging.ports import TopicPartition
 from strider.runtime.observability.metrics import LAG, Metrics
@@ -21,11 +21,11 @@ ENOUGH_LOOKS = 20
 
 
 class Enough(Exception):
-    """The clock was asked often enough: nothing was found."""
+    """Raised after enough checks without a finding."""
 
 
 class World:
-    """Faust, as it is looked after, and the time."""
+    """A fake of the monitored application and of the clock."""
 
     def __init__(self) -> None:
         self.metrics = Metrics()
@@ -41,15 +41,15 @@ class World:
     async def watch(self) -> None:
         await self.watch_made().run()
 
-    def watch_made(self) -> Watch:
+    def watch_made(self) -> FaustMonitor:
         process: Any = SimpleNamespace(
             metrics=self.metrics,
             clock=self,
             heartbeat=self.heartbeat,
-            readiness=SimpleNamespace(excuses=lambda: self.outside),
+            readiness=SimpleNamespace(exempt_reasons=lambda: self.outside),
             settings=SimpleNamespace(run=SimpleNamespace(stall_threshold_seconds=THRESHOLD_SECONDS)),
         )
-        return Watch(self, process, topics=["numbers"])
+        return FaustMonitor(self, process, topics=["numbers"])
 
     def now(self) -> datetime:
         return datetime.fromtimestamp(self.monotonic(), UTC)
@@ -65,10 +65,10 @@ class World:
         if self.looks > ENOUGH_LOOKS:
             raise Enough
 
-    def waits(self) -> Iterable[str]:
+    def waiting_for(self) -> Iterable[str]:
         return ["joining"] if self.joining else []
 
-    def remaining(self) -> int:
+    def remaining_records(self) -> int:
         return self.progress * self.looks
 
     async def lag(self, topics: Iterable[str]) -> Mapping[TopicPartition, int]:
@@ -87,7 +87,7 @@ class World:
     ],
 )
 async def test_work_without_progress_is_a_stall(change):
-    """Whoever started the process starts it again."""
+    """The supervisor of the process restarts it."""
     world = World()
     for name, value in change.items():
         setattr(world, name, value)
@@ -117,7 +117,7 @@ async def test_a_pause_with_a_reason_is_no_stall(change):
 
 
 async def test_the_lag_is_reported_while_the_partition_is_assigned():
-    """Two processes that tell of one partition would add up."""
+    """Two processes that report one partition would add up."""
     world = World()
     world.counts_on = True
     watch = world.watch_made()

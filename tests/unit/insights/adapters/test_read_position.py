@@ -1,4 +1,4 @@
-"""Which message is next, and where reading goes back."""
+"""Which message is accepted, and where reading seeks back."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strider.insights.adapters.read_position import Following, Turn
+from strider.insights.adapters.read_position import ReadDecision, ReadPositions
 
-GO_BACK, SKIP, TAKE = Turn.GO_BACK, Turn.SKIP, Turn.TAKE
+GO_BACK, SKIP, TAKE = ReadDecision.SEEK_BACK, ReadDecision.SKIP, ReadDecision.ACCEPT
 
 
-def turns(following: Following[str], *readings: Iterable[int]) -> list[list[Turn]]:
+def turns(following: ReadPositions[str], *readings: Iterable[int]) -> list[list[ReadDecision]]:
     told = []
     for reading in readings:
         following.start_poll()
@@ -34,42 +34,42 @@ def turns(following: Following[str], *readings: Iterable[int]) -> list[list[Turn
     ],
 )
 def test_a_hole_is_believed_when_it_is_found_again(
-    readings: list[list[int]], expected: list[list[Turn]]
+    readings: list[list[int]], expected: list[list[ReadDecision]]
 ) -> None:
-    """What was dropped on the way comes when it is asked for; what is not there never does."""
-    following = Following[str]()
+    """Dropped messages arrive on a second read; missing ones never do."""
+    following = ReadPositions[str]()
     following.reset({"p": 10})
 
     assert turns(following, *readings) == expected
 
 
 def test_a_partition_without_offset_starts_with_its_first_message() -> None:
-    following = Following[str]()
+    following = ReadPositions[str]()
     following.reset({"p": None})
 
     assert turns(following, [7, 8]) == [[TAKE, TAKE]]
 
 
 def test_what_nothing_follows_is_read_again_after_two_looks_and_once() -> None:
-    """Between two looks a message may be on its way; and a log may end with what is no message."""
-    following = Following[str]()
+    """Between two checks a message may be in flight; a log may end with a marker."""
+    following = ReadPositions[str]()
     following.reset({"p": 10})
-    looks = [following.passed_over("p", 14) for _ in range(4)]
+    looks = [following.skipped_offset("p", 14) for _ in range(4)]
     turns(following, [10, 11])
-    moved = [following.passed_over("p", 14) for _ in range(3)]
+    moved = [following.skipped_offset("p", 14) for _ in range(3)]
     turns(following, [12, 13])
 
     assert looks == [None, 10, None, None]
     assert moved == [None, 12, None]
-    assert [following.passed_over("p", 14) for _ in range(3)] == [None] * 3
+    assert [following.skipped_offset("p", 14) for _ in range(3)] == [None] * 3
 
 
 @given(
     st.lists(st.integers(0, 30), unique=True, max_size=25).map(sorted), st.integers(0, 9), st.integers(1, 9)
 )
 def test_messages_dropped_once_are_read_once_and_in_order(log: list[int], dropped: int, size: int) -> None:
-    """With holes anywhere: a client that reads on from where it is, and goes back when it is told."""
-    following, taken, position = Following[str](), list[int](), 0
+    """With gaps anywhere: a client that reads on, and seeks back when it has to."""
+    following, taken, position = ReadPositions[str](), list[int](), 0
     following.reset({"p": 0})
     for _ in range(4 * len(log) + 4):
         batch = [offset for offset in log if offset >= position][:size]
@@ -82,7 +82,7 @@ def test_messages_dropped_once_are_read_once_and_in_order(log: list[int], droppe
             elif turn is GO_BACK:
                 position = following.expected_offset("p") or 0
         dropped = 0
-        again = following.passed_over("p", position) if not batch else None
+        again = following.skipped_offset("p", position) if not batch else None
         position = position if again is None else again
 
     assert taken == log

@@ -1,4 +1,4 @@
-"""Content encodings are undone, within limits, and whatever is not whole is told."""
+"""Content encodings are decoded within limits, and incomplete bodies are reported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def zstd(content: bytes) -> bytes:
 
 
 def zstd_reaching(window_log: int, content: bytes) -> bytes:
-    """Pack with a window of a size; what comes in pieces does not say how long it will be."""
+    """Compress with a window of this size; a stream written in chunks does not state its length."""
     pack = standard_zstd.ZstdCompressor(options={standard_zstd.CompressionParameter.window_log: window_log})
     return pack.compress(content) + pack.flush()
 
@@ -114,7 +114,7 @@ def test_an_undecodable_body_is_reported(body: bytes, encoding: str, outcome: st
     ],
 )
 def test_what_came_before_a_break_is_kept(pack: Callable[[bytes], bytes], cut: int) -> None:
-    """Half a page is worth reading; that it is half is said."""
+    """Half a page is parsed and marked as incomplete."""
     encoding = {gzip.compress: "gzip", brotli: "br"}.get(pack, "zstd")
     found = unpack(pack(TEXT)[:-cut], encoding, LIMIT)
 
@@ -160,7 +160,7 @@ def test_a_bomb_is_stopped_before_it_unfolds(pack: Callable[[bytes], bytes], enc
 
 @pytest.mark.parametrize("pack", [gzip.compress, brotli, zstd], ids=["gzip", "brotli", "zstd"])
 def test_a_dense_megabyte_is_no_bomb(pack: Callable[[bytes], bytes]) -> None:
-    """A ratio says something only when much has come out."""
+    """The ratio counts only above a minimal output."""
     content = b" " * (MIB - 1)
 
     assert unpack(pack(content), pack_name(pack), LIMIT) == DecodedBody(content)
@@ -178,7 +178,7 @@ def test_text_with_a_wrong_label_is_never_taken_for_what_it_says(encoding: str) 
 
 
 def test_many_members_are_weighed_together() -> None:
-    """What came before the last one did not come out of it."""
+    """The output of earlier members is not that of the last one."""
     member = b"".join(b"word %d " % number for number in range(20_000))
 
     assert unpack(gzip.compress(member) * 40, "gzip", LIMIT) == DecodedBody(member * 40)

@@ -1,4 +1,4 @@
-"""PDF: text, title, links; what is locked, broken or endless is told."""
+"""PDF: text, title and links; encrypted, broken and endless documents are reported."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_without_time_no_further_page_is_begun() -> None:
 
 
 def test_without_the_library_it_is_said_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    pdfs._library.cache_clear()
+    pdfs._load_pypdf.cache_clear()
     monkeypatch.setitem(sys.modules, "pypdf", None)
 
     page = read(a_pdf())

@@ -1,4 +1,4 @@
-"""Who wrote a page and who publishes it, as its data says it: in any of the forms that are in use."""
+"""Authors and publishers in structured data, in all common forms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def with_data(data: str) -> str:
 
 @pytest.mark.req("S1.15.4")
 @pytest.mark.parametrize(
-    "said",
+    "value",
     [
         pytest.param(ANN, id="text"),
         pytest.param({"@type": "Organization", "name": ANN}, id="object"),
@@ -40,11 +40,11 @@ def with_data(data: str) -> str:
     ],
 )
 @pytest.mark.parametrize("field", ["author", "publisher"])
-def test_a_name_is_a_text_an_object_or_a_list(field: str, said: Any) -> None:
-    found = read(page(**{field: said}))
+def test_a_name_is_a_text_an_object_or_a_list(field: str, value: Any) -> None:
+    found = read(page(**{field: value}))
 
     assert (found.author if field == "author" else found.site_name) == ANN
-    assert json.loads(found.structured_json)[0]["items"][0][field] == said
+    assert json.loads(found.structured_json)[0]["items"][0][field] == value
 
 
 @pytest.mark.req("S1.15.4")
@@ -74,7 +74,7 @@ def test_what_is_broken_costs_nothing_else(data: str, expected: str) -> None:
     assert (found.author, found.site_name, found.outcome) == (expected, "", "parsed")
 
 
-def test_what_the_head_says_comes_first() -> None:
+def test_meta_elements_take_precedence() -> None:
     head = "<meta name=author content=Head><meta property=og:site_name content=Site>"
 
     found = read(head + page(author="Data", publisher="Data"))
@@ -115,8 +115,8 @@ def test_what_the_head_says_comes_first() -> None:
         ),
     ],
 )
-def test_a_page_is_signed_by_what_its_data_says_of_itself(data: Any, field: str) -> None:
-    """Most plug-ins of blogs name authors and publishers by reference alone."""
+def test_the_author_is_that_of_the_pages_own_entities(data: Any, field: str) -> None:
+    """Most blog plug-ins name authors and publishers by reference only."""
     found = read(with_data(json.dumps(data(field))))
 
     assert (found.author if field == "author" else found.site_name) == ANN

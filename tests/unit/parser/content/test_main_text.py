@@ -1,4 +1,4 @@
-"""Main text: what stands around it goes, what belongs to it stays, on each kind of page."""
+"""Main text: surroundings are removed, content stays, on each kind of page."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from strider.contracts.generated.enums import ExtractionLevel, PageKind
 from strider.contracts.generated.events import PageParsed
 from strider.parser.adapters.workers.worker import WorkerConfig
 from strider.parser.core import ParseLimits
-from strider.parser.core.content.main_text import as_text
+from strider.parser.core.content.main_text import blocks_to_text
 from strider.parser.core.content.text_blocks import TextBlock
-from strider.parser.core.html.models import Depth
+from strider.parser.core.html.models import ExtractionDepth
 from tests.unit.parser.pages import read
 
 LONG = "This sentence is long enough to be one that somebody has written for people who read. " * 3
@@ -52,7 +52,7 @@ def paragraphs(count: int) -> str:
         ),
     ],
 )
-def test_what_stands_around_is_left_out(around: str) -> None:
+def test_marginal_content_is_left_out(around: str) -> None:
     page = main_of(f"<body>{around}<div>{paragraphs(3)}</div>{around}")
 
     assert "Around" not in page.main_text
@@ -121,7 +121,7 @@ def test_a_list_of_links_is_the_text_where_there_is_no_other() -> None:
     assert page.page_kind == PageKind.LIST
 
 
-def test_markdown_keeps_what_structure_says() -> None:
+def test_markdown_keeps_the_structure() -> None:
     page = main_of(
         f"<body><main><h2>Head</h2><p>{LONG} <b>bold</b> and <code>x()</code></p><ul><li>one<li>two</ul>"
         "<pre>a\n  b</pre><table><tr><th>k<th>v<tr><td>1<td>2</table></main>"
@@ -134,11 +134,11 @@ def test_markdown_keeps_what_structure_says() -> None:
 
 
 def test_a_row_may_be_as_long_as_it_likes() -> None:
-    """Cells are joined once, at the end: one by one they would cost the square of their number."""
+    """Cells are joined once at the end: one by one would take quadratic time."""
     blocks = [TextBlock(f"{at:08}", "td", 0, 0, 1) for at in range(200_000)]
     started = time.process_time()
 
-    text = as_text([TextBlock("before", "p", 0, 0, 0), *blocks, TextBlock("behind", "td", 0, 0, 2)])
+    text = blocks_to_text([TextBlock("before", "p", 0, 0, 0), *blocks, TextBlock("behind", "td", 0, 0, 2)])
 
     assert text.startswith("before\n00000000 | 00000001 | ")
     assert text.endswith(" | 00199999\nbehind")
@@ -146,27 +146,27 @@ def test_a_row_may_be_as_long_as_it_likes() -> None:
 
 
 def test_depth_is_no_matter() -> None:
-    """The walk keeps its own list: a page's nesting must not become a recursion of ours."""
+    """The traversal keeps its own stack: a page's nesting must not become a recursion."""
     assert "Part 1" in main_of(f"<body>{'<div>' * 1_900}{paragraphs(3)}").main_text
 
 
-def test_the_level_basic_says_nothing_of_it() -> None:
+def test_the_basic_level_has_no_main_text() -> None:
     page = read(f"<body>{paragraphs(3)}")
 
     assert (page.extraction, page.main_text, page.simhash) == (ExtractionLevel.BASIC, "", 0)
 
 
 def test_the_service_extracts_as_much_as_is_set() -> None:
-    """Settings travel to the workers as JSON: the level must arrive there."""
-    orders = WorkerConfig(parent_pid=1, limits=FULL)
+    """Settings travel to the workers as JSON, including the level."""
+    config = WorkerConfig(parent_pid=1, limits=FULL)
 
-    assert WorkerConfig.from_json(orders.to_json()).limits.extraction_depth == Depth(
+    assert WorkerConfig.from_json(config.to_json()).limits.extraction_depth == ExtractionDepth(
         has_blocks=True, with_markdown=True
     )
 
 
 def test_a_list_is_not_lost_to_the_words_of_a_dialog() -> None:
-    """Cards are links, which weigh little; a dialog of sentences is not the page for that."""
+    """Cards are links, which weigh little; a dialog of sentences is not the main text."""
     cards = "".join(
         f"<div class=card><a href=/p/{n}>Thing number {n}</a> <b>{n}.99</b></div>" for n in range(60)
     )
@@ -204,7 +204,7 @@ def test_links_among_prose_are_its_own() -> None:
         pytest.param(f"<div>{paragraphs(2)}</div>", id="without a name, and smaller"),
     ],
 )
-def test_what_a_page_says_is_its_main_part_is_believed(beside: str) -> None:
+def test_a_declared_main_part_is_preferred(beside: str) -> None:
     page = main_of(f"{beside.replace('Part', 'Beside')}<main>{paragraphs(3)}</main>")
 
     assert (page.main_text.count("Part "), page.main_text.count("Beside")) == (3, 0)
@@ -255,8 +255,8 @@ def test_a_main_part_that_is_empty_is_none() -> None:
     assert page.main_text.count("Part ") == 3
 
 
-def test_what_is_said_twice_in_a_row_is_said_once() -> None:
-    """For wide and for narrow screens; cells and short words are each their own."""
+def test_repeated_blocks_are_kept_once() -> None:
+    """Variants for wide and narrow screens; cells and short words may repeat."""
     twice = "<p>The same for narrow screens.</p>" * 2 + "<p>Yes</p>" * 2
     cells = "<table><tr><td>available now</td><td>available now</td></tr></table>"
     page = main_of(f"<div>{paragraphs(2)}{twice}{cells}</div>")
@@ -275,7 +275,7 @@ def test_what_is_said_twice_in_a_row_is_said_once() -> None:
     ],
 )
 def test_what_manuals_put_beside_their_text_is_none(beside: str) -> None:
-    """Numbers of lines, and a heading's link to itself."""
+    """Line numbers, and a heading's link to itself."""
     code = "<pre>first line\nsecond line</pre>"
     text = main_of(f"<article><h1>Manual</h1>{paragraphs(3)}{beside.format(code)}{paragraphs(3)}").main_text
 

@@ -1,4 +1,4 @@
-"""Main text as Markdown: what structure says stays, and what is only text is taken for nothing else."""
+"""Markdown of the main text: structure is kept, and plain text is escaped."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ WITH, WITHOUT = (
 
 
 def markdown_of(html: str) -> str:
-    """Give what is written behind a paragraph that makes sure of what the main text is."""
+    """Return the Markdown after a paragraph that makes the block the main text."""
     page = read(f"<body><main><p>{LONG}</p>{html}</main>", limits=WITH)
-    said, _, rest = page.markdown.partition("\n\n")
-    assert said == LONG.strip()
+    first, _, rest = page.markdown.partition("\n\n")
+    assert first == LONG.strip()
     assert page.main_text == read(f"<body><main><p>{LONG}</p>{html}</main>", limits=WITHOUT).main_text
     return rest
 

@@ -1,4 +1,4 @@
-"""SimHash: published vectors, and that alike texts differ in few bits."""
+"""SimHash: published vectors, and few different bits for similar texts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WORDS = [f"word{number}" for number in range(400)]
     ],
 )
 def test_published_vectors(text: str, expected: str) -> None:
-    """Stored fingerprints are compared with new ones: their meaning must never change."""
+    """Stored hashes are compared with new ones: their meaning must never change."""
     assert f"{simhash(text) & 0xFFFF_FFFF_FFFF_FFFF:016x}" == expected
 
 
@@ -45,13 +45,13 @@ def test_published_vectors(text: str, expected: str) -> None:
         pytest.param("a\ud800b", "a b", id="half a character"),
     ],
 )
-def test_what_parts_words_is_no_part_of_them(text: str, same: str) -> None:
-    """ASCII words and others are told apart on different ways, which must meet."""
+def test_separators_are_not_part_of_words(text: str, same: str) -> None:
+    """ASCII words and others take different paths with the same result."""
     assert simhash(text) == simhash(same)
 
 
 def by_definition(text: str) -> int:
-    """Give the fingerprint in the words of its definition, with nothing kept and no short cuts."""
+    """Compute the hash by its definition, without cache or shortcuts."""
     words = {word[:MAX_WORD_CHARS] for word in re.findall(r"\w+", text.lower())}
     digests = [int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "big") for word in words]
     value = sum(1 << bit for bit in range(64) if 2 * sum(one >> bit & 1 for one in digests) > len(digests))
@@ -67,14 +67,14 @@ LETTERS = st.sampled_from(
 @example("\u0391\u03a3'\u0391 \u0391\u03a3 \u0391")
 @example("x" * 64 + " " + "x" * 65 + "\u2019 x")
 def test_short_cuts_change_nothing(text: str) -> None:
-    """Words are looked up by pieces of the text, which are nearly always but not always words."""
+    """Pieces of the text are looked up, which are nearly always but not always words."""
     assert simhash(text) == by_definition(text)
 
 
-def test_words_that_are_forgotten_count_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is kept of words has a bound, and a text may have more of them than that."""
+def test_words_evicted_from_the_cache_count_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The word cache is bounded, and a text may have more words."""
     text = " ".join([*WORDS, "größe", "don\u2019t"])
-    monkeypatch.setattr(fingerprints, "KEPT_WORDS", 10)
+    monkeypatch.setattr(fingerprints, "CACHED_WORDS", 10)
     fingerprints._digest_cache.cache_clear()
 
     found = [simhash(text), simhash(text)]

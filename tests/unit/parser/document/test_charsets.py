@@ -1,4 +1,4 @@
-"""Which characters bytes are: mark, header, declaration, and only then the bytes themselves."""
+"""Charset detection: byte order mark, header, declaration, then the bytes."""
 
 # ruff: noqa: RUF001  # letters of other scripts are what this is about
 
@@ -7,8 +7,7 @@ from __future__ import annotations
 import pytest
 
 from strider.parser.core.document.charsets import Charset, detect_charset, to_text, to_utf8
-from strider.parser.core.document.encoding_declarations import declared_encoding
-from strider.parser.core.document.encoding_labels import canonical_encoding
+from strider.parser.core.document.encoding_labels import canonical_encoding, declared_encoding
 
 RUSSIAN = "Широкая электрификация южных губерний даст мощный толчок подъёму сельского хозяйства. " * 3
 JAPANESE = "これは日本語の文章です。文字の並びを見て、どの符号で書かれているかを判断します。" * 3
@@ -38,8 +37,8 @@ BULGARIAN = "Бързата кафява лисица прескача мърз�
         pytest.param("Příliš žluťoučký kůň úpěl ďábelské ódy. ", "cp1250", "windows-1252", id="czech"),
     ],
 )
-def test_bytes_alone_tell_alphabets_apart(text: str, codec: str, name: str) -> None:
-    """Most bytes of one alphabet are letters of another: only which of them are common tells."""
+def test_alphabets_are_told_apart_by_bytes_alone(text: str, codec: str, name: str) -> None:
+    """Most bytes of one alphabet are letters of another: only the frequent letters distinguish them."""
     for length in (40, 80, 800):
         content = f"<p>{(text * 10)[:length]}".encode(codec)
 
@@ -69,7 +68,7 @@ def test_bytes_alone_tell_alphabets_apart(text: str, codec: str, name: str) -> N
     ],
 )
 def test_a_declaration_is_an_element_of_its_own(head: bytes, label: str) -> None:
-    """As browsers look for it; what stands in comments and in other values declares nothing."""
+    """Like in browsers; comments and the values of other attributes declare nothing."""
     assert declared_encoding(head) == label
 
 
@@ -82,12 +81,12 @@ def test_a_declaration_is_an_element_of_its_own(head: bytes, label: str) -> None
         *(("iso885911", "windows-874"), ("csBig5", "big5"), ("iso-ir-149", "euc-kr"), ("x-cp", "")),
     ],
 )
-def test_labels_mean_what_the_standard_says(label: str, name: str) -> None:
+def test_labels_resolve_as_in_the_standard(label: str, name: str) -> None:
     assert canonical_encoding(label) == name
 
 
-def test_what_is_wrongly_said_to_be_utf_8_keeps_its_letters() -> None:
-    """Else all of them would be lost, and nothing that is read so could be worse."""
+def test_text_wrongly_declared_as_utf_8_keeps_its_letters() -> None:
+    """Otherwise all letters would be lost, and no other reading could be worse."""
     content = "<meta charset=utf-8><p>Café, façade, Ünïcöde, naïve, garçon, señor".encode("cp1252")
 
     assert detect_charset(content, "") == Charset("windows-1252", "assumed")
@@ -160,7 +159,7 @@ def test_the_strongest_evidence_decides(content: bytes, content_type: str, expec
 
 
 def test_a_body_cut_within_a_character_is_still_utf_8() -> None:
-    """Bodies are cut at byte limits."""
+    """Bodies are truncated at byte limits."""
     assert detect_charset("a long text, größer".encode()[:-1] + "ß".encode()[:1], "") == Charset(
         "utf-8", "detected"
     )
@@ -168,12 +167,12 @@ def test_a_body_cut_within_a_character_is_still_utf_8() -> None:
 
 @pytest.mark.parametrize("label", ["", "x" * 41, "idna", "unicode_escape", "undefined", "base64", "mbcs"])
 def test_labels_that_mean_no_encoding_are_unknown(label: str) -> None:
-    """Python knows codecs that would turn pages into something else."""
+    """Python has codecs that would turn pages into something else."""
     assert canonical_encoding(label) == ""
 
 
 def test_utf_8_passes_as_it_is() -> None:
-    """Bytes that are no UTF-8 are replaced by who reads them, so that good ones cost nothing."""
+    """Invalid UTF-8 is replaced by the HTML parser, so that valid bodies cost nothing."""
     assert to_utf8(b"a\xffb", Charset("utf-8", "header")) == b"a\xffb"
 
 

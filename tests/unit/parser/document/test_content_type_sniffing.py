@@ -1,4 +1,4 @@
-"""What a document is: its bytes before its label."""
+"""Document kinds: bytes take precedence over the label."""
 
 from __future__ import annotations
 

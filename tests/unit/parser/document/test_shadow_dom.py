@@ -1,4 +1,4 @@
-"""Declared shadow trees are part of their page; other templates are none of it."""
+"""Declared shadow roots are part of their page; other templates are not."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_which_templates_are_seen(content: bytes, expected: bytes | None) -> Non
     assert inline_shadow_roots(content) == (content if expected is None else expected)
 
 
-def test_what_a_shadow_tree_says_is_said_by_the_page() -> None:
+def test_the_content_of_a_shadow_root_is_part_of_the_page() -> None:
     page = read(
         b"<main><h1>Shop</h1><p>Open: <my-hours><template shadowrootmode=open><b>nine</b> to five "
         b"<a href=/hours>Hours</a></template></my-hours> daily</p><template><a href=/no>no</a></template>",

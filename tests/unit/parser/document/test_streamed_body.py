@@ -1,4 +1,4 @@
-"""Sitemaps are read portion by portion: they say the same so, and nobody holds them."""
+"""Streamed sitemaps result in the same event, without being held in memory."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ _PIECES = (
 )
 
 
-def said(page: PageParsed) -> dict[str, Any]:
+def event_fields(page: PageParsed) -> dict[str, Any]:
     record = page.to_record()
     return {name: record[name] for name in record.keys() - {"parse_us", "kind"}}
 
 
 def a_broken_sitemap(chance: Random) -> str:
-    """Make one of anything, and mostly of entries."""
+    """Draw a fragment of a sitemap, mostly entries."""
     often = [0.5, *(chance.random() ** 4 for _ in _PIECES[1:])]
     pieces = [
         chance.choices(_PIECES, often)[0].format(n=n, d=chance.randint(1, 9))
@@ -74,7 +74,7 @@ def raw_deflate(content: bytes) -> bytes:
 
 
 def in_encodings(body: bytes) -> list[tuple[bytes, str]]:
-    """Give a body as it may be sent, with what the server says of it."""
+    """Return a body as it may be sent, with its response headers."""
     packed = gzip.compress(body)
     return [
         (body, ""),
@@ -96,15 +96,15 @@ def in_encodings(body: bytes) -> list[tuple[bytes, str]]:
 @pytest.mark.req("S2.2.8", "S2.2.9")
 @pytest.mark.parametrize("level", ["basic", "records"])
 @pytest.mark.parametrize("portion_bytes", [17, 64, 300])
-def test_in_portions_a_sitemap_says_what_it_says_as_a_whole(
+def test_a_streamed_sitemap_results_in_the_same_event(
     monkeypatch: pytest.MonkeyPatch, portion_bytes: int, level: str
 ) -> None:
-    """Asked for as a page it is read as a whole; asked for as a sitemap, wherever the portions end."""
+    """Requested as a page it is read as a whole; as a sitemap it is streamed, at any chunk size."""
     chance, limits = Random(portion_bytes), ParseLimits(extraction=level)
     for _ in range(12):
         text = a_broken_sitemap(chance)
         body = text.encode()
-        whole = said(read(body, limits=limits, content_type="", url="https://site.test/list"))
+        whole = event_fields(read(body, limits=limits, content_type="", url="https://site.test/list"))
         monkeypatch.setattr(decompression, "OUTPUT_CHUNK_BYTES", portion_bytes)
         for sent, encoding in chance.sample(in_encodings(body), 4):
             page = a_page(
@@ -116,12 +116,12 @@ def test_in_portions_a_sitemap_says_what_it_says_as_a_whole(
                 body_bytes=len(body),
             )
 
-            assert said(make_reader(limits)(page, sent)) == whole, text
+            assert event_fields(make_reader(limits)(page, sent)) == whole, text
         monkeypatch.undo()
 
 
 def gzipped(entry: str, *, around: tuple[str, str] = ("", "")) -> bytes:
-    """Make a file of 4,000 entries of 3 KB, of which nearly all is something else than its address."""
+    """Return a file of 4,000 entries of 3 KB, most of which is not the URL."""
     chance, packed = Random(1), io.BytesIO()
     with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=1) as file:
         file.write(around[0].encode())
@@ -132,7 +132,7 @@ def gzipped(entry: str, *, around: tuple[str, str] = ("", "")) -> bytes:
 
 
 def read_and_weighed(page: PageFetched, body: bytes) -> tuple[PageParsed, float]:
-    """Read a page, and say how many MiB that took at a time; once before, for what is made but once."""
+    """Parse a page and return the peak memory in MiB; once before, to exclude what is allocated once."""
     reader = make_reader(ParseLimits())
     reader(page, body)
     tracemalloc.start()
@@ -162,7 +162,7 @@ def read_and_weighed(page: PageFetched, body: bytes) -> tuple[PageParsed, float]
 def test_memory_goes_by_what_is_listed_not_by_how_long_the_sitemap_is(
     entry: str, around: tuple[str, str]
 ) -> None:
-    """One of 12 MB takes what its 4,000 addresses and a few portions take."""
+    """A sitemap of 12 MB takes the memory of its 4,000 URLs and a few chunks."""
     body = gzipped(entry, around=around)
     page = a_page(b"", kind="sitemap", content_type="", url="https://site.test/list")
     parsed, peak = read_and_weighed(page, body)
@@ -188,15 +188,15 @@ def test_memory_goes_by_what_is_listed_not_by_how_long_the_sitemap_is(
     ],
 )  # fmt: skip
 def test_where_a_sitemap_is_cut(texts: list[str], expected: list[str]) -> None:
-    assert [stretch.text for stretch in split_sitemap(texts)] == expected
-    assert [stretch.is_last for stretch in split_sitemap(texts)] == [False] * (len(expected) - 1) + [True]
+    assert [piece.text for piece in split_sitemap(texts)] == expected
+    assert [piece.is_last for piece in split_sitemap(texts)] == [False] * (len(expected) - 1) + [True]
 
 
 def test_what_can_nowhere_be_cut_is_not_looked_through_again_and_again() -> None:
-    """Looking each time at all that is held would take time by its square."""
+    """Inspecting all buffered text for each chunk would take quadratic time."""
     texts = ["<!-- ", *(["<url></url>"] * 50_000)]
 
-    assert [len(stretch.text) for stretch in split_sitemap(texts)] == [5 + 50_000 * 11]
+    assert [len(piece.text) for piece in split_sitemap(texts)] == [5 + 50_000 * 11]
 
 
 def test_lines_are_whole_wherever_portions_end() -> None:
@@ -274,29 +274,29 @@ LIMIT = 4 * MIB
 @pytest.mark.parametrize(("pack", "encoding"), ENCODINGS, ids=NAMES)
 @pytest.mark.parametrize("filling", [b"\0", b"<url><loc>/a</loc></url>"], ids=["zeros", "entries"])
 def test_a_bomb_in_portions_is_refused(pack: Callable[[bytes], bytes], encoding: str, filling: bytes) -> None:
-    """Before it unfolds; looked at as a whole it then says what it is."""
+    """Rejected before it is decompressed; read as a whole it is then reported as a bomb."""
     body = pack(b"<urlset>" + filling * (BOMB_BYTES // len(filling)))
 
     tracemalloc.start()
     try:
-        portions = open_body(body, encoding, LIMIT)
-        assert portions is not None
+        stream = open_body(body, encoding, LIMIT)
+        assert stream is not None
         size, largest = 0, 0
-        for portion in portions:
-            size, largest = size + len(portion), max(largest, len(portion))
+        for chunk in stream:
+            size, largest = size + len(chunk), max(largest, len(chunk))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 
-    assert (portions.is_refused, size <= LIMIT, largest <= MIB) == (True, True, True)
+    assert (stream.is_rejected, size <= LIMIT, largest <= MIB) == (True, True, True)
     assert peak < 2 * MIB
     whole = read(body, limits=ParseLimits(max_sitemap_bytes=LIMIT), kind="sitemap", content_encoding=encoding)
-    assert whole.outcome in {"decode_bomb", "unsupported"}  # the latter is a file that cannot be unpacked
+    assert whole.outcome in {"decode_bomb", "unsupported"}  # the latter is a file that cannot be decompressed
 
 
 @pytest.mark.parametrize(("pack", "encoding"), ENCODINGS, ids=NAMES)
 def test_what_came_before_a_break_is_read(pack: Callable[[bytes], bytes], encoding: str) -> None:
-    """Half a sitemap is worth reading; that it is half is said, wherever in the stack it breaks."""
+    """Half a sitemap is worth reading; the truncation is reported, whichever layer breaks."""
     chance = Random(4)
     names = [f"{chance.getrandbits(64):x}" for _ in range(40_000)]
     rows = "".join(f"<url><loc>https://site.test/{name}</loc></url>\n" for name in names)
@@ -310,10 +310,10 @@ def test_what_came_before_a_break_is_read(pack: Callable[[bytes], bytes], encodi
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "gzip, br", "br, gzip"])
-def test_what_is_no_such_encoding_says_the_same_in_portions_and_as_a_whole(encoding: str) -> None:
+def test_a_wrong_encoding_results_in_the_same_event_streamed_and_as_a_whole(encoding: str) -> None:
     for body in (b"\0\xff" * 99, b"<urlset><url><loc>/a</loc></url></urlset>", b"", b"\x1f\x8b", b"\x78\x9c"):
         fields = {"content_encoding": encoding, "content_type": "application/xml"}
 
-        in_portions, whole = (said(read(body, kind=kind, **fields)) for kind in ("sitemap", "page"))
+        streamed, whole = (event_fields(read(body, kind=kind, **fields)) for kind in ("sitemap", "page"))
 
-        assert in_portions == whole
+        assert streamed == whole

@@ -1,4 +1,4 @@
-"""XHTML that is sent as XML says what its elements say, though HTML would read it otherwise."""
+"""XHTML that is sent as XML has the content of its elements, though HTML would parse it differently."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ XHTML = "application/xhtml+xml; charset=utf-8"
 
 @pytest.mark.parametrize("content_type", [XHTML, "application/xml", "text/xml"])
 def test_an_empty_element_takes_nothing_into_itself(content_type: str) -> None:
-    """In HTML all that follows would be the title, or the script."""
+    """In HTML everything after it would be part of the title or the script."""
     page = read(
         '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/>'
         '<script src="a.js"/><style type="text/css"/><meta name="description" content="D"/></head><body>'
@@ -46,7 +46,7 @@ def test_sections_of_cdata_are_text() -> None:
 
 
 def test_what_is_sent_as_html_is_read_as_html() -> None:
-    """As browsers do, whatever its first line says."""
+    """Like browsers, whatever the XML declaration states."""
     page = read(
         '<?xml version="1.0"?><html><body><p/><i/>One<div/>two</body></html>', content_type="text/html"
     )

@@ -1,4 +1,4 @@
-"""Who wrote a page: by meta elements, data, marked elements, lines and links, and never what is no name."""
+"""Authors by meta elements, structured data, marked elements, lines and links; other text is rejected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from strider.contracts.generated.enums import ExtractionLevel
 from strider.parser.core import ParseLimits
 from strider.parser.core.html.authors import clean_name
-from strider.parser.core.structured.page_entities import PageEntities, names_of
+from strider.parser.core.structured.page_entities import PageEntities, collect_names
 from tests.unit.parser import pages
 
 PROSE = "<p>" + "A sentence of an article that goes on for quite a while, as these do. " * 4 + "</p>"
@@ -21,12 +21,12 @@ def author(head: str = "", body: str = "", *, url: str = pages.URL, extraction: 
     return pages.read(text, limits=ParseLimits(extraction=ExtractionLevel(extraction)), url=url).author
 
 
-def data(said: object) -> str:
-    return f"<script type=application/ld+json>{json.dumps(said)}</script>"
+def data(value: object) -> str:
+    return f"<script type=application/ld+json>{json.dumps(value)}</script>"
 
 
 @pytest.mark.parametrize(
-    ("said", "name"),
+    ("value", "name"),
     [
         (ANN, ANN),
         ("  By  Ann\n Otter, ", ANN),
@@ -52,8 +52,8 @@ def data(said: object) -> str:
         ("word " * 60, ""),
     ],
 )
-def test_a_name_is_told_from_what_is_none(said: str, name: str) -> None:
-    assert clean_name(said) == name
+def test_text_that_is_not_a_name_is_rejected(value: str, name: str) -> None:
+    assert clean_name(value) == name
 
 
 @pytest.mark.parametrize("extraction", ["basic", "main"])
@@ -67,7 +67,7 @@ def test_a_name_is_told_from_what_is_none(said: str, name: str) -> None:
         "<meta name=author content=Name><meta name=author content='Ann Otter'>",
     ],
 )
-def test_meta_elements_say_it_at_every_level(head: str, extraction: str) -> None:
+def test_meta_elements_name_the_author_at_every_level(head: str, extraction: str) -> None:
     assert author(head, extraction=extraction) == ANN
 
 
@@ -88,7 +88,7 @@ def test_meta_elements_say_it_at_every_level(head: str, extraction: str) -> None
         ),
     ],
 )
-def test_data_says_it(head: str) -> None:
+def test_structured_data_names_the_author(head: str) -> None:
     assert author(head) == ANN
 
 
@@ -108,11 +108,11 @@ def test_data_says_it(head: str) -> None:
         "<p>By <a href=/staff/1>Ann Otter</a>, Updated today</p>",
     ],
 )
-def test_elements_lines_and_links_say_it(body: str) -> None:
+def test_elements_lines_and_links_name_the_author(body: str) -> None:
     assert author(body=body) == ANN
 
 
-def test_a_line_far_from_the_heading_has_to_say_it_surely() -> None:
+def test_a_line_far_from_the_heading_has_to_be_a_certain_byline() -> None:
     assert author(body=PROSE * 12 + "<div>Posted by Ann Otter at noon</div>") == ANN
     assert author(body=PROSE * 12 + "<div>By Ann Otter</div>") == ""
 
@@ -138,7 +138,7 @@ def test_what_only_looks_like_a_byline_is_none(body: str) -> None:
     assert author(body=body) == ""
 
 
-def test_of_a_product_nobody_who_reviewed_it_is_the_author() -> None:
+def test_reviewers_of_a_product_are_not_its_author() -> None:
     head = data({"@type": "Product", "name": "Lamp", "offers": {"price": "3", "priceCurrency": "EUR"}})
 
     assert (
@@ -160,9 +160,9 @@ def test_names_without_end_are_read_up_to_a_limit() -> None:
     many = [[[{"@id": f"#{number}"} for number in range(300)]] * 300] * 300
     objects = PageEntities('{"@graph":[{"@id":"#0","name":"Ann"}]}' + "{" * 100_000)
 
-    assert set(filter(None, names_of(many, objects))) == {"Ann"}
-    assert len(names_of([f"Ann {number}" for number in range(50)])) == 10
+    assert set(filter(None, collect_names(many, objects))) == {"Ann"}
+    assert len(collect_names([f"Ann {number}" for number in range(50)])) == 10
     nested: object = "Ann"
     for _ in range(1_000):
         nested = [nested]
-    assert names_of(nested) == []
+    assert collect_names(nested) == []

@@ -1,4 +1,4 @@
-"""Dates as ISO 8601, as exactly as they were said, with what said so."""
+"""Dates as ISO 8601 in the precision of their text, with their source."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_iso(text: str, expected: str) -> None:
         pytest.param({}, "", (), ("2026-01-05", "url"), id="then the URL"),
     ],
 )
-def test_the_most_trusted_voice_is_heard(
+def test_the_most_trusted_source_of_dates_counts(
     metas: dict[str, str], data: str, times: tuple[str, ...], expected: tuple[str, str]
 ) -> None:
     published, modified = find_dates(
@@ -136,7 +136,7 @@ def test_a_reply_does_not_date_the_page() -> None:
         ),
     ],
 )
-def test_a_page_is_dated_by_what_its_data_says_of_itself(data: object, expected: str) -> None:
+def test_a_page_is_dated_by_its_own_entities(data: object, expected: str) -> None:
     published, _ = find_dates({}, HtmlExtract(), "https://site.test/", PageEntities(json.dumps(data)))
 
     assert published == (expected, "json-ld:datePublished")
@@ -199,5 +199,5 @@ def dates_of(body: str) -> tuple[str, str, str, str]:
         ),
     ],
 )
-def test_elements_and_lines_tell_dates(body: str, expected: tuple[str, str, str, str]) -> None:
+def test_dates_are_read_from_elements_and_lines(body: str, expected: tuple[str, str, str, str]) -> None:
     assert dates_of(body) == expected

@@ -1,4 +1,4 @@
-"""What a page says of itself in `Link` headers: RFC 8288, and what servers send instead."""
+"""`Link` headers: RFC 8288, and what servers send instead."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def links(*values: str) -> list[tuple[str, str]]:
         pytest.param("<mailto:a@b.test>; rel=canonical", [], id="no-page"),
     ],
 )
-def test_what_a_header_says(value: str, expected: list[tuple[str, str]]) -> None:
+def test_link_headers_are_parsed(value: str, expected: list[tuple[str, str]]) -> None:
     found = [(rel, href.removeprefix("https://site.test")) for rel, href in links(value)]
 
     assert found == expected
@@ -71,7 +71,7 @@ def test_a_link_has_language_and_type() -> None:
 
 
 def test_however_many_there_are() -> None:
-    """Nor does an endless value take time by its square."""
+    """An endless value does not take quadratic time either."""
     assert len(links(", ".join("</a>; rel=next" for _ in range(1_000)))) == MAX_LINKS
     assert links("canonical" + "<" * 200_000) == []
     assert links("<a>" + '; x="' * 50_000 + "canonical") == []
@@ -91,7 +91,7 @@ def read_with(body: bytes, *values: str, level: str = "main", **fields: Any) -> 
 
 
 @pytest.mark.req("S3.9.6")
-def test_what_elements_say_comes_before_what_headers_say() -> None:
+def test_elements_take_precedence_over_headers() -> None:
     page = read_with(
         b"<base href=/elsewhere/><link rel=canonical href=/own><link rel=alternate hreflang=fr href=/fr><p>x",
         "</stated>; rel=canonical, <de>; rel=alternate; hreflang=de, <p3>; rel=next",
@@ -106,7 +106,7 @@ def test_what_elements_say_comes_before_what_headers_say() -> None:
     assert page.next_url == "https://site.test/folder/p3"
 
 
-def test_headers_stand_where_elements_say_nothing_or_the_same() -> None:
+def test_headers_count_where_elements_are_missing_or_equal() -> None:
     alone = read_with(b"<p>x", "</stated>; rel=canonical", level="basic")
     both = read_with(b"<link rel=canonical href=/stated><p>x", "</stated>; rel=canonical")
 

@@ -1,4 +1,4 @@
-"""What pages say about themselves, with the usual fallbacks and within limits."""
+"""Metadata of pages, with the usual fallbacks and limits."""
 
 # ruff: noqa: RUF001  # commas of other scripts
 
@@ -164,10 +164,10 @@ def test_a_chatty_head_is_bounded() -> None:
     assert all(len(name) <= 100 and len(value) <= 1_000 for name, value in page.meta.items())
 
 
-def test_an_empty_page_says_nothing_about_itself() -> None:
-    """Nothing is made up: every field of a bare page has its default."""
+def test_an_empty_page_has_default_metadata() -> None:
+    """Every field of a bare page has its default."""
     page = read("<html><body>x</body></html>")
-    told = {
+    covered = {
         "title",
         "description",
         "canonical_url",
@@ -178,7 +178,9 @@ def test_an_empty_page_says_nothing_about_itself() -> None:
         "refresh_url",
     }
 
-    assert {field.name for field in fields(page) if field.name in told and getattr(page, field.name)} == set()
+    assert {
+        field.name for field in fields(page) if field.name in covered and getattr(page, field.name)
+    } == set()
 
 
 def test_an_alternate_may_be_for_several_languages() -> None:
@@ -228,7 +230,7 @@ def test_languages_of_further_forms(page: str, expected: str) -> None:
     ],
 )
 def test_feeds_as_pages_name_them(link: str, feed: str) -> None:
-    """A type that much else has too makes a feed of what is called like one."""
+    """A generic media type counts as a feed only if the URL looks like one."""
     expected = (f"https://site.test{feed}",) if feed else ()
 
     assert parsed(f"<link rel=alternate {link}>").feed_urls == expected
@@ -240,7 +242,7 @@ def test_a_scheme_for_readers_of_feeds_is_that_of_the_web() -> None:
     assert page.feed_urls == ("http://other.test/atom",)
 
 
-def test_keywords_stand_between_the_commas_of_any_script() -> None:
+def test_keywords_are_split_at_the_commas_of_any_script() -> None:
     assert parsed("<meta name=keywords content='a, b;c，d、e، f'>").keywords == tuple("abcdef")
 
 

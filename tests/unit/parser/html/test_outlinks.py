@@ -1,4 +1,4 @@
-"""Where a page leads: resolved, sorted out, each target once, the best first."""
+"""Outlinks: resolved, filtered, each target once, best first."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_what_leads_to_no_page_is_left_out(href: str) -> None:
     ],
 )
 def test_what_is_no_url_to_be_fetched_is_left_out_and_counted(href: str) -> None:
-    """Once, however often it stands there, and beside what the limit drops."""
+    """Each is counted once, in addition to the links beyond the limit."""
     found = find(to("/a"), to(href), to("/b"), to(href), to("tel:1"), max_links=1)
 
     assert found.urls == ("https://site.test/a",)
@@ -87,8 +87,8 @@ def test_what_is_no_url_to_be_fetched_is_left_out_and_counted(href: str) -> None
 
 
 @pytest.mark.req("S3.9.10")
-def test_a_target_is_kept_once_with_what_all_its_links_say() -> None:
-    """A link that may be followed makes a nofollow beside it pointless."""
+def test_a_target_is_kept_once_with_the_flags_of_all_its_links() -> None:
+    """A followable link makes a nofollow link to the same target pointless."""
     found = find(
         to("/a", "", "nofollow ugc", FOOTER),
         to("/b", "B"),
@@ -106,7 +106,7 @@ def test_a_target_is_kept_once_with_what_all_its_links_say() -> None:
 
 
 def test_the_best_come_first_and_the_others_are_counted() -> None:
-    """The limit takes what says least: footers before navigation, and what the page disowns first."""
+    """The limit drops the least relevant links: nofollow ones first, then footers before navigation."""
     found = find(
         to("/footer", region=FOOTER),
         to("/disowned", rel="nofollow", region=MAIN),

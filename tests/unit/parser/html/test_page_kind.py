@@ -1,6 +1,6 @@
-"""What kind of page it is, by what it says, where it is and how it is made."""
+"""Page kinds by declarations, URL and structure."""
 
-# letters of other scripts are what this is about
+# tests letters of other scripts
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from strider.contracts.generated.enums import PageKind
 from strider.parser.core import ParseLimits
 from strider.parser.core.content.text_blocks import TextBlock
 from strider.parser.core.html.page_kind import (
+    OfferEvidence,
     PageKindEstimate,
     PageKindSignals,
-    Sight,
     classify_page,
     is_empty_result_list,
     reclassify_by_offer,
@@ -115,12 +115,12 @@ def test_kinds(signs: PageKindSignals, blocks: list[TextBlock], text: str, expec
     assert 0 < confidence < 1
 
 
-@pytest.mark.parametrize("said", [("product", "newsarticle"), ("newsarticle", "product")])
-def test_what_a_page_says_first_wins_a_tie(said: tuple[str, str]) -> None:
-    """The same bytes say the same in every process."""
+@pytest.mark.parametrize("types", [("product", "newsarticle"), ("newsarticle", "product")])
+def test_the_first_declared_type_wins_a_tie(types: tuple[str, str]) -> None:
+    """The same bytes result in the same kind in every process."""
     kinds = {"product": PageKind.PRODUCT, "newsarticle": PageKind.ARTICLE}
 
-    assert classify_page(PageKindSignals(URL, said), (), "")[0] == kinds[said[0]]
+    assert classify_page(PageKindSignals(URL, types), (), "")[0] == kinds[types[0]]
 
 
 @pytest.mark.req("S2.3.7")
@@ -164,7 +164,7 @@ def test_what_a_page_says_first_wins_a_tie(said: tuple[str, str]) -> None:
         pytest.param("No results found. " + "But much is said. " * 200, False, id="a long text"),
     ],
 )
-def test_a_list_that_has_nothing_says_so(text: str, expected: bool) -> None:
+def test_an_empty_result_list_is_recognized(text: str, expected: bool) -> None:
     assert is_empty_result_list(text) is expected
 
 
@@ -185,45 +185,61 @@ def test_a_list_that_has_nothing_says_so(text: str, expected: bool) -> None:
         ),
     ],
 )
-def test_a_type_is_said_in_several_ways(body: str) -> None:
+def test_a_type_may_be_declared_in_several_ways(body: str) -> None:
     page = read(f"<body>{body}<p>text</p>", limits=ParseLimits(extraction="main"))
 
     assert page.page_kind == PageKind.PRODUCT
 
 
-NOTHING = Sight(evidence=0, boxes=0, is_said=False, is_empty=False)
+NOTHING = OfferEvidence(signal_count=0, card_count=0, is_declared=False, is_empty=False)
 LIKE_A_LIST = PageKindEstimate(PageKind.LIST, 0.667)
-FURTHER_PAGE = PageKindEstimate(PageKind.LIST, 0.667, is_paged=True)
+FURTHER_PAGE = PageKindEstimate(PageKind.LIST, 0.667, is_paginated=True)
 
 
 @pytest.mark.parametrize(
     ("first", "sight", "kind"),
     [
         pytest.param(
-            PageKindEstimate("other", 0.5), Sight(2, 0, False, False), "product", id="sells one thing"
+            PageKindEstimate("other", 0.5), OfferEvidence(2, 0, False, False), "product", id="sells one thing"
         ),
         pytest.param(
-            PageKindEstimate("article", 0.5), Sight(4, 0, False, False), "product", id="sells, with prose"
+            PageKindEstimate("article", 0.5),
+            OfferEvidence(4, 0, False, False),
+            "product",
+            id="sells, with prose",
         ),
         pytest.param(
-            PageKindEstimate("article", 0.833), Sight(3, 0, False, False), "article", id="surely prose"
-        ),
-        pytest.param(LIKE_A_LIST, Sight(3, 0, False, False), "product", id="in a section called shop"),
-        pytest.param(FURTHER_PAGE, Sight(3, 0, False, False), "list", id="a further page of a list"),
-        pytest.param(
-            PageKindEstimate("other", 0.5), Sight(0, 12, False, False), "list", id="boxes with prices"
+            PageKindEstimate("article", 0.833),
+            OfferEvidence(3, 0, False, False),
+            "article",
+            id="surely prose",
         ),
         pytest.param(
-            PageKindEstimate("product", 0.667), Sight(0, 12, False, False), "list", id="boxes, by address one"
+            LIKE_A_LIST, OfferEvidence(3, 0, False, False), "product", id="in a section called shop"
+        ),
+        pytest.param(FURTHER_PAGE, OfferEvidence(3, 0, False, False), "list", id="a further page of a list"),
+        pytest.param(
+            PageKindEstimate("other", 0.5), OfferEvidence(0, 12, False, False), "list", id="boxes with prices"
+        ),
+        pytest.param(
+            PageKindEstimate("product", 0.667),
+            OfferEvidence(0, 12, False, False),
+            "list",
+            id="boxes, by address one",
         ),
         pytest.param(PageKindEstimate("product", 0.667), NOTHING, "other", id="by address only"),
-        pytest.param(PageKindEstimate("product", 0.667), Sight(0, 0, True, False), "product", id="says so"),
         pytest.param(
-            PageKindEstimate("product", 0.667), Sight(0, 0, False, True), "product", id="shows nothing yet"
+            PageKindEstimate("product", 0.667), OfferEvidence(0, 0, True, False), "product", id="says so"
+        ),
+        pytest.param(
+            PageKindEstimate("product", 0.667),
+            OfferEvidence(0, 0, False, True),
+            "product",
+            id="shows nothing yet",
         ),
     ],
 )
-def test_what_is_offered_tells_the_kind(first: PageKindEstimate, sight: Sight, kind: str) -> None:
+def test_the_offer_determines_the_kind(first: PageKindEstimate, sight: OfferEvidence, kind: str) -> None:
     found, confidence = reclassify_by_offer(first, sight)
 
     assert found == kind

@@ -1,4 +1,4 @@
-"""How a list goes on: next, previous and numbered pages, and the pattern of their URLs."""
+"""Pagination of lists: next, previous and numbered pages, and the pattern of their URLs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_numbers_in_the_query_become_a_pattern() -> None:
 
 @pytest.mark.req("S2.3.4")
 def test_numbers_in_the_path_become_a_pattern_and_neighbours_are_known() -> None:
-    """Not every list names its next page; the numbers around this one say it."""
+    """Not every list names its next page; the numbers around the current one identify it."""
     pages = found(("1", "/news"), ("2", "/news/page/2"), ("4", "/news/page/4"), url=f"{LIST}/page/3")
 
     assert (pages.style, pages.pattern) == (PaginationStyle.PATH, f"{LIST}/page/{{N}}")
@@ -116,7 +116,7 @@ def test_an_arrow_that_is_drawn_by_a_style_leads_on_and_is_no_relation_of_the_pa
     assert not any(page.link_rels)
 
 
-def test_what_the_page_says_of_itself_comes_first() -> None:
+def test_rel_attributes_take_precedence() -> None:
     link = LinkTag("next", "?after=x", "", "")
 
     assert found(("Next", "?page=2"), link=link).next_url == f"{LIST}?after=x"
@@ -199,7 +199,7 @@ def test_a_host_with_and_without_www_is_one() -> None:
     )
 
 
-def test_a_number_that_says_as_well_where_it_leads_is_both() -> None:
+def test_a_label_may_be_both_number_and_direction() -> None:
     pages = find_pagination(
         f"{LIST}/p2",
         base=f"{LIST}/p2",
@@ -222,7 +222,7 @@ def test_a_number_that_says_as_well_where_it_leads_is_both() -> None:
         pytest.param("/news?m=20160301", False, id="a day of a calendar"),
     ],
 )
-def test_the_first_page_asks_for_nothing_else(first: str, is_one: bool) -> None:
+def test_the_first_page_has_no_other_parameters(first: str, is_one: bool) -> None:
     numbered = ((str(number), f"/news?cat=1&page={number}") for number in (2, 3, 4))
 
     pages = found(("1", first), *numbered, url=f"{LIST}?cat=1&page=3")
@@ -232,7 +232,7 @@ def test_the_first_page_asks_for_nothing_else(first: str, is_one: bool) -> None:
 
 @pytest.mark.parametrize("query", ["page=2&view=grid", "sort=new&page=2&view=grid&x", "view=grid&page=2"])
 def test_a_page_knows_its_number_however_its_query_is_ordered(query: str) -> None:
-    """Shops write the parameters of their links in an order of their own, and add some."""
+    """Shops order the parameters of their links differently, and add some."""
     pages = found(("1", "?view=grid&page=1"), ("3", "?view=grid&page=3"), url=f"{LIST}?{query}")
 
     assert (pages.number, pages.next_url) == (2, f"{LIST}?view=grid&page=3")
@@ -254,7 +254,7 @@ def test_an_offset_may_be_written_twice() -> None:
 
 
 def test_ten_thousand_numbers_are_looked_through_soon() -> None:
-    """Each of them may be of a pattern of its own."""
+    """Each number may belong to a pattern of its own."""
     anchors = [(str(n), f"?page={n}&p={n}") for n in range(1, 10_000)]
     before = process_time()
     pages = found(*anchors)

@@ -1,4 +1,4 @@
-"""What pages ask of robots, and whether it is us whom they ask."""
+"""Robots directives of pages, and whether they apply to our robot."""
 
 from __future__ import annotations
 
@@ -100,18 +100,18 @@ TAG = "X-Robots-Tag"
         ),
     ],
 )
-def test_what_is_heard(
+def test_directives_are_collected(
     metas: list[tuple[str, str]], headers: list[tuple[str, str]], expected: RobotsDirectives
 ) -> None:
-    heard = collect_directives([MetaTag(*meta) for meta in metas], headers, robot_name="strider")
+    found = collect_directives([MetaTag(*meta) for meta in metas], headers, robot_name="strider")
 
-    assert heard == expected
+    assert found == expected
 
 
 def test_a_flood_of_directives_is_bounded() -> None:
-    heard = collect_directives(
+    found = collect_directives(
         [MetaTag("robots", ",".join(f"{n}{'x' * 500}" for n in range(999)))], [], robot_name="s"
     )
 
-    assert len(heard.names) == 32
-    assert max(map(len, heard.names)) == 100
+    assert len(found.names) == 32
+    assert max(map(len, found.names)) == 100

@@ -1,4 +1,4 @@
-"""Feeds that no page names as such."""
+"""Feeds that no page declares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents that list others: sitemaps, indexes, feeds, and what was meant to be one."""
+"""Documents that list others: sitemaps, indexes, feeds, and broken variants."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
 URLS = ("https://site.test/a?x=1&y=2", "https://site.test/b")
 
 
-def listed(body: str | bytes, **known: Any) -> PageParsed:
-    known = {"content_type": "", "url": "https://site.test/list", **known}
-    return read(body, **known)
+def listed(body: str | bytes, **fields: Any) -> PageParsed:
+    fields = {"content_type": "", "url": "https://site.test/list", **fields}
+    return read(body, **fields)
 
 
 @pytest.mark.req("S2.2.8", "S2.2.9", "S3.21.4")
@@ -47,7 +47,7 @@ def listed(body: str | bytes, **known: Any) -> PageParsed:
     ],
 )
 def test_a_sitemap_is_read_however_it_comes(body: bytes) -> None:
-    """Half of the sitemaps out there break one rule of the protocol."""
+    """Half of all sitemaps violate a rule of the protocol."""
     page = listed(body)
 
     assert (page.outcome, page.document_kind, page.entry_urls) == ("parsed", "sitemap", URLS)
@@ -77,8 +77,8 @@ PLAIN = (
         pytest.param("<image:image><image:loc>https://site.test/i.png</image:loc></image:image>", id="more"),
     ],
 )
-def test_a_plain_sitemap_says_the_same_as_one_that_is_read_tag_by_tag(fields: str) -> None:
-    """What has only the fields of the protocol goes a shorter way; a remark makes it the longer one."""
+def test_a_plain_sitemap_results_in_the_same_entries_as_the_tokenizer(fields: str) -> None:
+    """Plain entries take the fast path; a comment forces the slow one."""
     body = PLAIN.format(fields)
 
     short = listed(body).to_record()
@@ -113,8 +113,8 @@ def test_a_text_of_urls_is_a_sitemap(body: str, kind: str, kept: int) -> None:
     assert page.document_kind == ("sitemap" if kept else "text")
 
 
-def test_a_sitemap_speaks_for_its_own_site() -> None:
-    """Else anybody could have any site crawled through ours."""
+def test_a_sitemap_is_valid_for_its_own_site_only() -> None:
+    """Otherwise a sitemap could make us crawl any other site."""
     body = (
         "<urlset><url><loc>https://other.test/</loc></url><url><loc>https://m.site.test/</loc></url></urlset>"
     )
@@ -124,7 +124,7 @@ def test_a_sitemap_speaks_for_its_own_site() -> None:
 
 
 def test_entities_are_never_expanded_nor_fetched() -> None:
-    """The billion laughs cost what they weigh."""
+    """The billion laughs attack costs only its own size."""
     dtd = '<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;"><!ENTITY x SYSTEM "file:///etc/passwd">]>'
     page = listed(f"{dtd}<rss><channel><item><title>&b;&x;</title><link>/a</link></item></channel></rss>")
 
@@ -163,7 +163,7 @@ def test_entities_are_never_expanded_nor_fetched() -> None:
         ),
     ],
 )
-def test_feeds_of_all_forms_say_the_same(body: str) -> None:
+def test_feeds_of_all_formats_result_in_the_same_entries(body: str) -> None:
     page = listed(body)
 
     assert (page.document_kind, page.title, page.entry_titles) == ("feed", "News", ("One A",))
@@ -173,7 +173,7 @@ def test_feeds_of_all_forms_say_the_same(body: str) -> None:
 
 @pytest.mark.req("S2.2.8", "S2.2.9")
 def test_a_long_list_travels_in_parts() -> None:
-    """Nothing of it is lost, and the last part, which settles the page, says what was left out before."""
+    """No entry is lost, and the last part, which settles the page, counts what was dropped before."""
     rows = "".join(
         f"<url><loc>https://site.test/some/path/{at:08}</loc><priority>0.5</priority></url>"
         for at in range(50_100)
@@ -216,8 +216,8 @@ def test_a_sitemap_may_be_larger_than_a_page() -> None:
         pytest.param("<lastmod>2024-03-01<b/></lastmod><x/>", id="markup-within"),
     ],
 )
-def test_what_else_an_entry_says_changes_nothing_of_its_own(entry: str) -> None:
-    """What is passed over quickly and what is read tag by tag come to the same."""
+def test_extensions_do_not_change_the_core_fields_of_an_entry(entry: str) -> None:
+    """The fast path and the tokenizer result in the same entries."""
     body = f"<urlset><url><loc>/a</loc>{entry}</url> <url>{entry}<loc>/b</loc></url></urlset>"
 
     swift, slow = listed(body), listed(f"<!-- -->{body}<!-- -->")
@@ -226,7 +226,7 @@ def test_what_else_an_entry_says_changes_nothing_of_its_own(entry: str) -> None:
         assert getattr(swift, column) == getattr(slow, column)
 
 
-def test_records_tell_what_else_is_said_of_each_entry() -> None:
+def test_records_contain_the_details_of_each_entry() -> None:
     body = (
         '<urlset xmlns:i="http://www.google.com/schemas/sitemap-image/1.1">'
         '<url><loc>https://site.test/a</loc><xhtml:link rel="alternate" hreflang="de-at" href="https://site.test/de"/>'
@@ -266,7 +266,7 @@ def test_dates_of_feeds(text: str, iso: str) -> None:
 
 
 def test_the_short_way_to_a_date_leads_where_the_long_one_does() -> None:
-    """Nearly all dates of feeds have one form, which need not be searched for."""
+    """Nearly all feeds use one date format, which needs no search."""
     chance = Random(7)
     read = 0
     for _ in range(3_000):
@@ -283,7 +283,7 @@ def test_the_short_way_to_a_date_leads_where_the_long_one_does() -> None:
         try:
             found = _parse_rfc_822(text)
         except ValueError:
-            continue  # read in the long way
+            continue  # parsed by the slow path
 
         assert found is not None
         assert found == _parse_words(text), text
@@ -317,7 +317,7 @@ def read_whole(kind: str, text: str, *, with_details: bool) -> ListDocument:
 
 @pytest.mark.parametrize("kind", ["rss", "json"])
 def test_of_a_feed_no_details_are_kept_that_do_not_travel(kind: str) -> None:
-    """Reading what is said of twenty thousand entries would take longer than a page may."""
+    """Reading the details of twenty thousand entries would exceed the time limit of a page."""
     text = a_long_feed(kind, 1_000)
     full, short = (read_whole(kind, text, with_details=wanted) for wanted in (True, False))
 
@@ -326,9 +326,9 @@ def test_of_a_feed_no_details_are_kept_that_do_not_travel(kind: str) -> None:
     ]
     assert not any(one.details for one in short.entries)
     assert (full.description, full.about) == (short.description, short.about)
-    told = [one for one in full.entries if one.details]
-    assert list(full.entries[: len(told)]) == told
-    assert MAX_DETAIL_BYTES <= sum(len(str(one.details)) for one in told) < MAX_DETAIL_BYTES + 2_000
+    with_details = [one for one in full.entries if one.details]
+    assert list(full.entries[: len(with_details)]) == with_details
+    assert MAX_DETAIL_BYTES <= sum(len(str(one.details)) for one in with_details) < MAX_DETAIL_BYTES + 2_000
 
 
 @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ def test_of_a_feed_no_details_are_kept_that_do_not_travel(kind: str) -> None:
     ],
 )
 def test_parts_of_an_address_are_no_signs(address: str, expected: str) -> None:
-    """Of `&copy=` in an address nobody means the sign, though pages may leave out its semicolon."""
+    """`&copy=` in a URL is a parameter, though elsewhere the semicolon may be missing."""
     sitemap = listed(f"<urlset><url><loc>https://site.test{address}</loc></url></urlset>")
     feed = listed(
         f"<rss version='2.0'><channel><item><link>{address}</link></item>"

@@ -1,4 +1,4 @@
-"""Products: which attributes a page states, who says so, and how far that is believed."""
+"""Products: their attributes, sources and confidences."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def records(body: str) -> PageParsed:
 
 @pytest.mark.req("S4.12.18", "S4.12.19", "S4.12.20", "S4.12.21", "S4.12.22", "S4.7.3")
 def test_attributes_are_merged_and_each_names_its_source() -> None:
-    """Two sources that speak of one product make one product; the one trusted more is believed."""
+    """Two sources for one product are merged; the more trusted one takes precedence."""
     (product,) = records(JSON_LD + MICRODATA).products
 
     assert (product.name, product.brand, product.sku, product.gtin) == (
@@ -77,10 +77,10 @@ VALUES = st.recursive(
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(said=st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=8))
-def test_whatever_a_product_says_there_is_an_event_that_can_be_written(said: dict[str, Any]) -> None:
-    """Shops put lists where texts belong, and numbers that are none."""
-    text = json.dumps([{"@type": "Product", "name": "Kettle", **said}, {"@type": "Product", "name": "Pot"}])
+@given(fields=st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=8))
+def test_any_product_results_in_an_event_that_can_be_encoded(fields: dict[str, Any]) -> None:
+    """Shops put lists in place of texts, and invalid numbers."""
+    text = json.dumps([{"@type": "Product", "name": "Kettle", **fields}, {"@type": "Product", "name": "Pot"}])
     page = records(f'<script type="application/ld+json">{text.replace("<", " ")}</script>')
 
     assert CODEC.encode(PAGES_PARSED, page).value
@@ -96,8 +96,8 @@ FURTHER = """<script type="application/ld+json">{"@context": "https://schema.org
 
 
 @pytest.mark.req("S4.12.23")
-def test_what_else_is_said_of_a_product_goes_with_it_by_name() -> None:
-    """Its metadata: what has no attribute of its own; the first of a name counts."""
+def test_further_properties_of_a_product_are_kept_by_name() -> None:
+    """Properties without an attribute of their own; the first of a name counts."""
     (product,) = records(FURTHER).products
     (other,) = records(FURTHER.replace("round", "long")).products
     (bare,) = records(JSON_LD).products
@@ -108,10 +108,10 @@ def test_what_else_is_said_of_a_product_goes_with_it_by_name() -> None:
     assert product.content_hash != other.content_hash
 
 
-def test_what_else_is_said_of_a_product_is_bounded() -> None:
+def test_further_properties_of_a_product_are_bounded() -> None:
     many = [{"name": f"n{at}" * 100, "value": "v" * 1_000} for at in range(60)]
-    told = json.dumps({"@type": "Product", "name": "Anvil", "additionalProperty": many})
-    (product,) = records(f'<script type="application/ld+json">{told}</script>').products
+    node = json.dumps({"@type": "Product", "name": "Anvil", "additionalProperty": many})
+    (product,) = records(f'<script type="application/ld+json">{node}</script>').products
 
     assert len(product.extra) == 32
     assert (max(map(len, product.extra)), max(map(len, product.extra.values()))) == (100, 300)
@@ -166,15 +166,15 @@ def test_prices_are_read_in_whatever_land_they_were_written(text: str, amount: s
         pytest.param({"availability": "nicht vorrätig"}, ("", "", "out_of_stock"), id="a state for people"),
     ],
 )
-def test_offers_say_it_in_odd_ways(offer: dict[str, Any], expected: tuple[str, str, str]) -> None:
-    told = json.dumps({"@type": "Product", "name": "Anvil", "offers": offer})
-    (product,) = records(f'<script type="application/ld+json">{told}</script>').products
+def test_offers_in_odd_shapes_are_read(offer: dict[str, Any], expected: tuple[str, str, str]) -> None:
+    node = json.dumps({"@type": "Product", "name": "Anvil", "offers": offer})
+    (product,) = records(f'<script type="application/ld+json">{node}</script>').products
 
     assert (product.price, product.currency, product.availability) == expected
 
 
-def test_sizes_and_texts_of_pictures_are_heard_where_the_page_says_them() -> None:
-    told = json.dumps(
+def test_sizes_and_texts_of_images_are_read_where_the_page_has_them() -> None:
+    node = json.dumps(
         {
             "@graph": [
                 {
@@ -196,15 +196,15 @@ def test_sizes_and_texts_of_pictures_are_heard_where_the_page_says_them() -> Non
             ]
         }
     )
-    (product,) = records(f'<script type="application/ld+json">{told}</script>').products
+    (product,) = records(f'<script type="application/ld+json">{node}</script>').products
 
     assert [url.rpartition("/")[2] for url in product.image_urls] == ["1.jpg", "2.jpg", "3.jpg"]
     assert (product.image_widths, product.image_heights) == ((800, 90, 0), (600, 0, 0))
     assert (product.image_alts, "images_told" in product.sources) == (("", "Two", ""), False)
 
 
-def test_a_context_may_call_the_vocabulary_by_a_word_of_its_own() -> None:
-    told = json.dumps(
+def test_a_context_may_declare_its_own_prefix_for_the_vocabulary() -> None:
+    node = json.dumps(
         {
             "@context": ["https://other.test/", {"s": "https://schema.org/", "o": "https://other.test/"}],
             "@type": "s:Product",
@@ -213,15 +213,15 @@ def test_a_context_may_call_the_vocabulary_by_a_word_of_its_own() -> None:
             "s:offers": {"s:price": "5", "s:priceCurrency": "EUR"},
         }
     )
-    (product,) = records(f'<script type="application/ld+json">{told}</script>').products
+    (product,) = records(f'<script type="application/ld+json">{node}</script>').products
 
     assert (product.name, product.price, product.currency) == ("Anvil", "5", "EUR")
 
 
 def test_a_product_that_names_itself_beside_is_one_all_the_same() -> None:
-    told = json.dumps({"@id": "#p", "@type": "Product", "name": "Anvil", "isRelatedTo": {"@id": "#p"}})
+    node = json.dumps({"@id": "#p", "@type": "Product", "name": "Anvil", "isRelatedTo": {"@id": "#p"}})
 
-    assert len(records(f'<script type="application/ld+json">{told}</script>').products) == 1
+    assert len(records(f'<script type="application/ld+json">{node}</script>').products) == 1
 
 
 def test_a_text_without_digits_is_no_price() -> None:

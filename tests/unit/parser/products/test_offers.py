@@ -1,4 +1,4 @@
-"""What shops say of their offers, in the shapes that they really use."""
+"""Offers of shops, in the shapes that they really use."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def product(*blocks: Any, body: str = "") -> Product:
     return records(scripts + body).products[0]
 
 
-def with_offers(*offers: Any, **said: Any) -> Product:
-    return product({"@type": "Product", "name": "Anvil", "offers": list(offers), **said})
+def with_offers(*offers: Any, **fields: Any) -> Product:
+    return product({"@type": "Product", "name": "Anvil", "offers": list(offers), **fields})
 
 
 EUR = {"@type": "UnitPriceSpecification", "priceCurrency": "EUR"}
@@ -36,7 +36,7 @@ EUR = {"@type": "UnitPriceSpecification", "priceCurrency": "EUR"}
     ],
 )
 def test_a_price_under_a_condition_is_not_the_price(other: dict[str, Any]) -> None:
-    """Wherever it stands; where there is no other it is better than none."""
+    """In any position; without another price it is better than none."""
     plain = {**EUR, "price": "9.00"}
 
     assert with_offers({"priceSpecification": [{**EUR, **other}, plain]}).price == "9.00"
@@ -44,7 +44,7 @@ def test_a_price_under_a_condition_is_not_the_price(other: dict[str, Any]) -> No
     assert with_offers({"priceSpecification": {**EUR, **other}}).price == other["price"]
 
 
-def test_offers_that_are_brought_together_say_whether_there_is_any() -> None:
+def test_combined_offers_are_in_stock_if_any_is() -> None:
     found = with_offers(
         {
             "@type": "AggregateOffer",
@@ -63,10 +63,10 @@ def test_offers_that_are_brought_together_say_whether_there_is_any() -> None:
 
 
 def test_of_several_forms_the_one_at_this_address_is_shown() -> None:
-    """Shops give each form an address of its own, and all of them on every one of these pages."""
+    """Shops give each variant its own URL, and list all variants on each of these pages."""
     forms = [
-        {"@type": "Product", "name": f"Anvil {at}", "offers": {"price": at, "priceCurrency": "EUR", **said}}
-        for at, said in (
+        {"@type": "Product", "name": f"Anvil {at}", "offers": {"price": at, "priceCurrency": "EUR", **extra}}
+        for at, extra in (
             (7, {"url": f"{URL}?form=7", "availability": "InStock"}),
             (8, {"url": URL, "availability": "OutOfStock"}),
             (9, {}),
@@ -116,7 +116,7 @@ def test_money_with_thousandths(price: str, currency: str, amount: str) -> None:
     assert with_offers({"price": price, "priceCurrency": currency}).price == amount
 
 
-def test_a_name_may_say_its_language() -> None:
+def test_a_name_may_have_a_language() -> None:
     named = {"@value": "ACME", "@language": "en"}
 
     assert with_offers(brand={"@type": "Brand", "name": named}).brand == "ACME"
@@ -140,10 +140,10 @@ def test_open_graph_has_arrays_and_may_leave_the_name_to_the_title() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["/brands/acme", "https://site.test/#acme", "../acme", {"@id": "_:b0"}, "?b=1"]
+    "value", ["/brands/acme", "https://site.test/#acme", "../acme", {"@id": "_:b0"}, "?b=1"]
 )
-def test_an_address_is_not_what_a_thing_is_called(said: Any) -> None:
-    """A link that is a property says in microdata where it leads to."""
-    found = with_offers({"price": 5, "seller": said}, brand=said, category=[said, "Tools"])
+def test_an_address_is_not_what_a_thing_is_called(value: Any) -> None:
+    """A link as a property has the value of its URL in microdata."""
+    found = with_offers({"price": 5, "seller": value}, brand=value, category=[value, "Tools"])
 
     assert (found.brand, found.category, found.seller) == ("", "Tools", "")

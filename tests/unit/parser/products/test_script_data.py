@@ -1,4 +1,4 @@
-"""What scripts say of the product that a page shows: as JSON of its own, or within code."""
+"""Product data in scripts: as JSON, or within code."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_scripts_fill_what_the_page_does_not_show() -> None:
     assert set(product.sources.values()) == {"heuristic"}
 
 
-def test_what_is_said_elsewhere_is_not_looked_for_in_scripts() -> None:
+def test_attributes_known_from_elsewhere_are_not_searched_in_scripts() -> None:
     data = (
         '<script type="application/ld+json">{"@type": "Product", "name": "Tea Kettle", "sku": "A", "offers":'
         '{"price": "9.00", "priceCurrency": "EUR", "availability": "InStock"}}</script>'
@@ -97,25 +97,25 @@ def test_hostile_scripts_are_bounded(script: str) -> None:
 
 
 def test_data_within_a_string_of_code_is_read() -> None:
-    """As frameworks send it that build a page piece by piece."""
+    """As sent by frameworks that stream a page piece by piece."""
     state = STATE.replace('"', '\\"') + '\\"' * 20
-    said = find_script_product((f'self.__next_f.push([1,"{state}"])',), "Tea Kettle")
+    found = find_script_product((f'self.__next_f.push([1,"{state}"])',), "Tea Kettle")
 
-    assert (said["price"], said["sku"]) == ("12.50", "TK-1")
+    assert (found["price"], found["sku"]) == ("12.50", "TK-1")
 
 
-def test_what_one_object_leaves_open_another_of_the_same_name_and_price_says() -> None:
+def test_missing_attributes_are_taken_from_an_object_of_the_same_name_and_price() -> None:
     scripts = (
         'a({"name": "Tea Kettle", "price": "12.50"})',
         'b({"name": "Tea Kettle", "price": "9.00", "sku": "OTHER-1"})',
         'c({"name": "Tea Kettle", "price": "12.50", "sku": "TK-1", "brand": "Hearth"})',
     )
-    said = find_script_product(scripts, "Tea Kettle")
+    found = find_script_product(scripts, "Tea Kettle")
 
-    assert (said["price"], said["sku"], said["brand"]) == ("12.50", "TK-1", "Hearth")
+    assert (found["price"], found["sku"], found["brand"]) == ("12.50", "TK-1", "Hearth")
 
 
-def test_the_number_that_a_script_says_of_the_product_goes_before_one_beside_it() -> None:
+def test_an_identifier_in_a_script_takes_precedence_over_one_on_the_page() -> None:
     page = read(
         "<body class=single-product><h1>Tea Kettle</h1><p class=price>$12.50</p><button>Add to cart</button>"
         '<div class=x data-sku="OTHER-1">With it</div>'
@@ -140,9 +140,9 @@ def test_scripts_name_their_currency_in_many_ways(script: str) -> None:
     assert find_script_currency([script]) == "EUR"
 
 
-def test_an_amount_below_nothing_is_what_programs_say_for_none() -> None:
+def test_a_negative_amount_is_a_placeholder_for_none() -> None:
     script = '{"name": "Tea Kettle", "price": 1250, "compare_at_price": -1, "price_min": 1250, "sku": "A"}'
-    said = find_script_product([script], "Tea Kettle")
+    found = find_script_product([script], "Tea Kettle")
 
-    assert (said["price"], said["old_price"]) == ("12.50", "")
+    assert (found["price"], found["old_price"]) == ("12.50", "")
     assert find_script_product([script.replace("1250", "-1")], "Tea Kettle") == {}

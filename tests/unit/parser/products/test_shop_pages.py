@@ -1,7 +1,7 @@
-"""Whole pages of shops, of our own making, in the make of many shop systems, languages and hands.
+"""Whole shop pages of our own making, modelled on many shop systems and languages.
 
-Each page says in its first line what it is expected to say. They are for recall and precision alike: what a
-page does not say, nobody must find; and what is no product's page has no product.
+Each page states its expected attributes in its first line. They test recall and precision: attributes that a
+page does not have must not be found, and pages of other kinds have no product.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ ATTRIBUTES: Final = (
 AMOUNTS: Final = frozenset({"price", "old_price"})
 
 
-def told_of(content: bytes) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(content[len("<!--") : content.index(b"-->")])
-    return told
+def expectation_of(content: bytes) -> dict[str, Any]:
+    expectation: dict[str, Any] = json.loads(content[len("<!--") : content.index(b"-->")])
+    return expectation
 
 
 def product_of(page: PageParsed) -> dict[str, Any]:
@@ -39,20 +39,20 @@ def product_of(page: PageParsed) -> dict[str, Any]:
 
 @pytest.mark.req("S4.12.18", "S4.12.19", "S4.12.20", "S4.12.21", "S4.12.22", "S4.7.3")
 @pytest.mark.parametrize("front", FRONTS, ids=lambda front: front.stem)
-def test_a_front_is_read_for_what_it_says_and_no_more(front: Path) -> None:
+def test_a_shop_page_has_its_expected_attributes_and_no_others(front: Path) -> None:
     content = front.read_bytes()
-    told = told_of(content)
-    page = read(content, url=told["url"], limits=ParseLimits(extraction="records"))
-    wanted = {name: float(v) if name in AMOUNTS else v for name, v in told["expected"].items()}
+    expectation = expectation_of(content)
+    page = read(content, url=expectation["url"], limits=ParseLimits(extraction="records"))
+    wanted = {name: float(v) if name in AMOUNTS else v for name, v in expectation["expected"].items()}
 
     assert product_of(page) == {name: value for name, value in wanted.items() if name in ATTRIBUTES}
-    assert page.page_kind == told["kind"]
+    assert page.page_kind == expectation["kind"]
     for product in page.products:
         assert set(product.sources) == set(product.confidences)
 
 
 def test_there_are_shops_of_many_makes_and_pages_that_are_none() -> None:
-    told = [told_of(front.read_bytes()) for front in FRONTS]
+    expectation = [expectation_of(front.read_bytes()) for front in FRONTS]
 
-    assert sum(bool(one["expected"]) for one in told) >= 50
-    assert sum(not one["expected"] for one in told) >= 20
+    assert sum(bool(one["expected"]) for one in expectation) >= 50
+    assert sum(not one["expected"] for one in expectation) >= 20

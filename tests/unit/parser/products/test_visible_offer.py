@@ -1,4 +1,4 @@
-"""Products told by a page's form alone: our own pages in the make of common shop software."""
+"""Products by visible signals only: our own pages, modelled on common shop software."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from strider.contracts.generated.events import PageParsed
 from strider.parser.core import ParseLimits
 from strider.parser.core.products.commerce_vocabulary import (
     SKU_LABEL,
+    find_labelled_value,
     is_gtin,
-    labelled,
     parse_availability,
     parse_identifier,
     parse_review_count,
@@ -110,7 +110,7 @@ def test_a_shop_without_structured_data_is_read_by_its_form(name: str, expected:
 
 @pytest.mark.parametrize("name", ["list", "article"])
 def test_what_is_no_product_page_offers_none(name: str) -> None:
-    """A box of one make repeats: whose price it is, is not the page's matter."""
+    """A repeated box: its price is not that of the page's product."""
     assert page_of(name, "https://shop.test/x").products == ()
 
 
@@ -126,7 +126,7 @@ def test_pictures_have_kind_position_text_and_size() -> None:
     assert (product.image_alts, product.image_widths) == (("Kettle, front", "Lid"), (600, 100))
 
 
-def test_what_is_said_for_machines_goes_before_what_is_seen() -> None:
+def test_structured_data_takes_precedence_over_visible_signals() -> None:
     page = read(
         '<script type="application/ld+json">{"@type": "Product", "name": "Kettle", "offers": {"price": 5}}'
         '</script><body class="single-product"><h1>Kettle</h1><b class="price">$6.00</b>'
@@ -170,9 +170,9 @@ def test_a_gtin_has_its_check_digit(digits: str, is_one: bool) -> None:
     assert is_gtin(digits) is is_one
 
 
-def test_a_number_stands_behind_its_label_or_below_it() -> None:
-    assert labelled("sku", "a\nSKU: X-1\nb") == "X-1"
-    assert labelled("sku", "a\nSKU\nX-1\nb") == "X-1"
+def test_an_identifier_follows_its_label_or_is_below_it() -> None:
+    assert find_labelled_value("sku", "a\nSKU: X-1\nb") == "X-1"
+    assert find_labelled_value("sku", "a\nSKU\nX-1\nb") == "X-1"
     assert parse_identifier("Item #: A.12/b") == "A.12/b"
     assert parse_identifier("SKU: N/A") == ""
 
@@ -268,7 +268,7 @@ def test_stock_in_many_languages(state: str, texts: str) -> None:
     ],
 )
 def test_a_number_is_announced_in_many_languages(text: str) -> None:
-    assert parse_identifier(labelled(SKU_LABEL, text)) == "123-A"
+    assert parse_identifier(find_labelled_value(SKU_LABEL, text)) == "123-A"
 
 
 def test_a_rating_is_no_count() -> None:
@@ -283,14 +283,14 @@ def test_a_rating_is_no_count() -> None:
         *(("12,000원", "", "KRW"), ("RM 12", "", "MYR"), ("BOTTLE 12", "", ""), ("299 kr", "com", "")),
     ],
 )
-def test_money_by_its_word(text: str, country: str, currency: str) -> None:
+def test_currencies_by_word(text: str, country: str, currency: str) -> None:
     price = parse_price(text, country=country)
 
     assert price is not None
     assert price.currency == currency
 
 
-def test_the_number_of_the_address_that_the_page_says_as_well() -> None:
+def test_an_identifier_in_the_url_counts_if_the_page_shows_it() -> None:
     html = (
         "<body class=single-product><h1>Tea Kettle</h1><p class=price>$12.50</p><button>Add to cart</button>"
         "<p>This is listing 365999454668.</p>"
@@ -327,7 +327,7 @@ def test_the_number_of_the_address_that_the_page_says_as_well() -> None:
         ),
     ],
 )
-def test_what_elements_say_without_showing_it(part: str, expected: dict[str, str]) -> None:
+def test_attributes_in_hidden_properties_of_elements(part: str, expected: dict[str, str]) -> None:
     html = f"<body class=single-product><h1>Tea Kettle</h1>{part}<button>Add to cart</button>"
     product = read(html, limits=ParseLimits(extraction="records")).products[0]
 
@@ -362,15 +362,15 @@ def test_a_button_of_any_make_sells(button: str) -> None:
         pytest.param("€10 / month", ("", "", "", ""), id="a part of it"),
     ],
 )
-def test_prices_as_shops_word_them(text: str, expected: tuple[str, str, str, str]) -> None:
+def test_prices_in_the_phrases_of_shops(text: str, expected: tuple[str, str, str, str]) -> None:
     page = read(
         f"<title>Kettle</title><body><h1>Kettle</h1><p class=price>{text}</p><button>Add to cart</button>",
         url="https://shop.test/products/x",
         limits=ParseLimits(extraction="records"),
     )
-    said = [(one.price, one.old_price, one.price_low, one.price_high) for one in page.products]
+    found = [(one.price, one.old_price, one.price_low, one.price_high) for one in page.products]
 
-    assert (said or [("", "", "", "")]) == [expected]
+    assert (found or [("", "", "", "")]) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -389,18 +389,18 @@ def test_a_bare_dollar_is_only_likely(language: str, url: str, currency: str, *,
     assert (product.confidences["currency"] == product.confidences["price"]) is is_sure
 
 
-def test_what_only_the_way_to_buy_tells_is_less_sure_than_what_is_written() -> None:
+def test_availability_by_a_buy_button_is_less_certain_than_a_stated_one() -> None:
     html = "<h1>Kettle</h1><p class=price>$12.50</p>{}<button>Add to cart</button>"
     limits = ParseLimits(extraction="records")
-    likely, said = (
+    assumed, stated = (
         read(html.format(part), limits=limits).products[0] for part in ("", "<p class=stock>In stock</p>")
     )
 
-    assert (likely.availability, said.availability) == ("in_stock", "in_stock")
-    assert likely.confidences["availability"] < said.confidences["availability"]
+    assert (assumed.availability, stated.availability) == ("in_stock", "in_stock")
+    assert assumed.confidences["availability"] < stated.confidences["availability"]
 
 
-def test_what_is_said_of_the_page_fits_its_product_but_is_less_sure() -> None:
+def test_attributes_of_the_page_apply_to_its_product_with_less_confidence() -> None:
     page = read(
         "<meta property=og:image content=/og.jpg><meta name=description content='Kettles for all.'>"
         '<script type="application/ld+json">{"@type": "BreadcrumbList", "itemListElement": ['
@@ -420,16 +420,16 @@ def test_what_is_said_of_the_page_fits_its_product_but_is_less_sure() -> None:
 
 
 def test_a_description_is_what_is_called_so() -> None:
-    told = "It holds a litre of tea and keeps it warm."
+    description = "It holds a litre of tea and keeps it warm."
     page = read(
         "<meta name=description content='Kettles for all.'><body class=single-product><h1>Tea Kettle</h1>"
         "<p class=price>$12.50</p><button>Add to cart</button><a class=description>Description</a>"
-        f"<div class=related-products><p class=product-description>{told} No.</p></div>"
-        f"<div class=product-description><p>{told}</p></div>",
+        f"<div class=related-products><p class=product-description>{description} No.</p></div>"
+        f"<div class=product-description><p>{description}</p></div>",
         limits=ParseLimits(extraction="records"),
     )
 
-    assert page.products[0].description == told
+    assert page.products[0].description == description
 
 
 @pytest.mark.parametrize("identity", ["https://shop.test/#brand", "#brand"])

@@ -1,4 +1,4 @@
-"""What a page's data and form may be made of to cost more than the page, or to break whoever reads it."""
+"""Structured data and markup made to cost more than a page, or to break the parser."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def data(json_ld: str) -> str:
 
 
 def in_itself(name: str) -> str:
-    """Write a product that stands in itself, many times over."""
+    """Return a product nested in itself many times."""
     others = ",".join(['{"@id": "a"}'] * 300)
     return data(f'{{"@type": "Product", "@id": "a", "name": "Kettle", "{name}": [{others}]}}')
 
@@ -83,7 +83,7 @@ def test_data_that_is_nested_without_reason_is_no_fault_of_ours(field: str, dept
     assert page.outcome == "parsed"
 
 
-def test_a_number_that_nobody_counts_to_is_none() -> None:
+def test_a_number_with_too_many_digits_is_none() -> None:
     page = records(f"{FRONT}<script>x={{name: 'Kettle', price: {'9' * 5_000}, sku: 'K-1'}}</script>")
 
     assert page.outcome == "parsed"

@@ -1,4 +1,4 @@
-"""Objects that are written in code, not as JSON."""
+"""Object literals in code, not JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structured data: what pages say for machines, in every form, however broken."""
+"""Structured data in every format, however broken."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RDFA = """<div vocab="https://schema.org/" typeof="Product"><b property="name">A
 <link property="availability" href="http://schema.org/InStock"></div></div>"""
 
 
-def test_structured_data_is_given_by_format_and_only_at_its_level() -> None:
+def test_structured_data_is_returned_by_format_and_only_at_its_level() -> None:
     page = records(JSON_LD + MICRODATA)
 
     assert page.structured_formats == ("json-ld", "microdata")
@@ -54,7 +54,7 @@ def test_structured_data_is_given_by_format_and_only_at_its_level() -> None:
     ],
 )
 def test_broken_json_is_repaired_where_that_is_safe(text: str, is_read: bool) -> None:
-    """What is broken is always said; what would have to be guessed is left."""
+    """Broken data is always reported; what would need a guess is dropped."""
     page = records(f'<script type="application/ld+json">{text}</script>')
     items = json.loads(page.structured_json)[0]["items"] if page.structured_json else []
 
@@ -72,14 +72,14 @@ def test_broken_json_is_repaired_where_that_is_safe(text: str, is_read: bool) ->
     ],
 )
 def test_repairs_take_time_by_the_length_of_the_text(text: str) -> None:
-    """What has no end must not be looked for again from each of its beginnings."""
+    """A missing end must not be searched for again from each start."""
     page = records(f'<script type="application/ld+json">{text}</script>')
 
     assert page.structured_errors
     assert page.parse_us < 1_500_000
 
 
-def test_blocks_within_a_property_stand_apart() -> None:
+def test_blocks_within_a_property_are_separated() -> None:
     page = records('<div itemscope><div itemprop="description">one<p>t<b>w</b>o</p><script>x</script>three')
 
     assert json.loads(page.structured_json)[0]["items"] == [{"properties": {"description": "one two three"}}]
@@ -108,8 +108,8 @@ def test_all_values_of_a_script_are_read(text: str, names: list[str]) -> None:
     assert [item["name"] for item in group["items"]] == names
 
 
-def test_rdfa_is_read_and_nested_things_belong_to_those_that_speak_of_them() -> None:
-    """Shops of older make say everything in RDFa."""
+def test_rdfa_is_read_and_subjects_are_nested_where_they_are_referenced() -> None:
+    """Older shop software uses RDFa only."""
     page = records(RDFA)
     (product,) = page.products
 
@@ -127,7 +127,7 @@ def test_open_graph_in_the_head_is_no_rdfa() -> None:
     assert page.structured_formats == ("opengraph",)
 
 
-def test_relations_wait_for_what_stands_within_them() -> None:
+def test_relations_apply_to_nested_subjects() -> None:
     page = records('<div about="#me" rel="foaf:knows"><p property="foaf:name">Bob</p></div><p vocab="x:">')
     items = {item["@id"]: item for item in json.loads(page.structured_json)[0]["items"]}
     (known,) = items["https://site.test/folder/page.html#me"]["http://xmlns.com/foaf/0.1/knows"]
@@ -167,7 +167,7 @@ def test_numbers_that_are_none_keep_their_digits() -> None:
     assert json.loads(page.structured_json)[0]["items"] == [expected]
 
 
-def test_types_may_be_said_by_the_words_of_the_context() -> None:
+def test_types_may_use_the_aliases_of_the_context() -> None:
     data = {
         "@context": "https://schema.org",
         "type": "Product",

@@ -1,1 +1,1 @@
-"""Reads pages and decisions, writes PostgreSQL: what is stored."""
+"""Write pages, decisions, failures and frontier records to PostgreSQL."""

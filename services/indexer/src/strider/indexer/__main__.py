@@ -1,4 +1,4 @@
-"""settings -> tables, texts -> topology -> run."""
+"""Wiring: settings -> tables, text store -> topology -> run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .topology import DEAD_LETTERS, GROUP, PRODUCES, Indexer, MissingTextStore
 
 
 def build(process: ServiceContext[IndexerSettings]) -> ServiceDefinition:
-    """Put the service together."""
+    """Wire the service together."""
     settings = process.settings
     options = PostgresOptions(
         settings.postgres.dsn.get_secret_value(),
@@ -35,14 +35,14 @@ def build(process: ServiceContext[IndexerSettings]) -> ServiceDefinition:
         PRODUCES,
         DEAD_LETTERS,
         dependencies=(Dependency("postgres", postgres.ping),),
-        connect=(tables.require,),
+        connect=(tables.check_tables,),
         close=(postgres.close,) if objects is None else (postgres.close, objects.close),
         objects=objects,
     )
 
 
 def main() -> int:
-    """Run until told to stop."""
+    """Run until stopped."""
     return run_service("indexer", IndexerSettings, build)
 
 

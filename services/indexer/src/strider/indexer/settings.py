@@ -1,4 +1,4 @@
-"""What can be set about what is stored."""
+"""Settings of the indexer."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ class IndexerSettings(ServiceSettings):
     max_text_chars: int = Field(default=100_000, ge=0, le=10_000_000)
     """Longest text of a page that is stored; the rest is cut off. 0 stores no text."""
     store_noindex: bool = False
-    """Store also pages that ask not to be stored (noindex)."""
+    """Store also pages with noindex."""
     statement_timeout_seconds: PositiveSeconds = 10.0
-    """How long one statement may take in the database."""
+    """Timeout of one database statement, in seconds."""

@@ -1,1 +1,1 @@
-"""Reads outcomes and settlements, counts them per host in a Faust table that may be wiped."""
+"""Count outcomes of requests and pages per host in a Faust table that may be wiped."""

@@ -1,7 +1,8 @@
-"""settings -> Faust's table -> topology -> run."""
+"""Wiring: settings -> Faust application and host table -> topology -> run."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from strider.messaging.errors import StartRefused
@@ -11,17 +12,14 @@ from strider.runtime.process.startup import check_partition_counts
 from .settings import InsightsSettings
 from .topology import CONSUMES, PRODUCES, Insights
 
-FORGET_SECONDS: Final = 3600.0
+EXPIRY_INTERVAL_SECONDS: Final = 3600.0
 
 
 def build(process: ServiceContext[InsightsSettings]) -> ServiceDefinition:
-    """Put the service together. Faust reads; the bootstrap's own loop has nothing to consume here."""
-    try:
-        from . import adapters  # noqa: PLC0415  # Faust is an optional part of the install
-    except ImportError as failure:
-        raise StartRefused(
-            f"insights needs faust-streaming, which cannot be imported: {failure}"
-        ) from failure
+    """Wire the service together. Faust consumes; the runtime's own loop has nothing to consume here."""
+    _require_faust()
+    from . import adapters  # noqa: PLC0415  # imports Faust
+
     settings, clock, shards = process.settings, process.clock, process.settings.run.shards
     connection, topics = kafka_connection(settings), [topic.name for topic in CONSUMES]
     application = adapters.FaustApplication(
@@ -32,18 +30,19 @@ def build(process: ServiceContext[InsightsSettings]) -> ServiceDefinition:
         on_retention_gap=adapters.RetentionLossReporter(process.metrics).report,
     )
     hosts = adapters.HostTable(application, shards=shards)
-    meter = adapters.ProcessMeter(process.metrics, host_count=hosts.__len__)
-    schemas = adapters.Schemas(process)
+    metrics = adapters.InsightsMetrics(process.metrics, host_count=hosts.__len__)
+    schemas = adapters.SchemaLookup(process)
     insights = Insights(
         hosts,
         process.codec,
         find_schema=schemas.find,
-        observer=meter,
+        observer=metrics,
         now_ms=lambda: round(clock.now().timestamp() * 1000),
         keep_hours=settings.keep_hours,
     )
-    application.feed(topics, insights.on_message)
+    application.subscribe(topics, insights.on_message)
     process.readiness.watch_pauses(application.waiting_for, exempt=tuple)
+    periodically = partial(adapters.run_periodically, clock=clock)
     return ServiceDefinition(
         produces=PRODUCES,
         connect=(
@@ -52,21 +51,27 @@ def build(process: ServiceContext[InsightsSettings]) -> ServiceDefinition:
         ),
         background=(
             application.run,
-            adapters.Watch(application, process, topics=topics).run,
-            lambda: adapters.run_periodically(
-                hosts.write_changelog, clock=clock, seconds=adapters.WRITE_INTERVAL_SECONDS
-            ),
-            lambda: adapters.run_periodically(
-                meter.update_gauges, clock=clock, seconds=adapters.SHOW_SECONDS
-            ),
-            lambda: adapters.run_periodically(insights.expire_hosts, clock=clock, seconds=FORGET_SECONDS),
+            adapters.FaustMonitor(application, process, topics=topics).run,
+            partial(periodically, hosts.write_changelog, seconds=adapters.WRITE_INTERVAL_SECONDS),
+            partial(periodically, metrics.update_gauges, seconds=adapters.GAUGE_INTERVAL_SECONDS),
+            partial(periodically, insights.expire_hosts, seconds=EXPIRY_INTERVAL_SECONDS),
         ),
         close=(application.close, schemas.close),
     )
 
 
+def _require_faust() -> None:
+    """Refuse to start where Faust, an optional dependency, is not installed."""
+    try:
+        import faust  # noqa: F401, PLC0415  # optional
+    except ImportError as failure:
+        raise StartRefused(
+            f"insights needs faust-streaming, which cannot be imported: {failure}"
+        ) from failure
+
+
 def main() -> int:
-    """Run until told to stop."""
+    """Run until stopped."""
     return run_service("insights", InsightsSettings, build)
 
 

@@ -1,4 +1,4 @@
-"""What can be set about insights."""
+"""Settings of insights."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from strider.runtime.settings.base import ServiceSettings
 
 
 class InsightsSettings(ServiceSettings):
-    """insights: what it counts, and for how long."""
+    """insights: what is counted, and for how long."""
 
     PREFIX: ClassVar[str] = "INSIGHTS_"
 
     keep_hours: Annotated[int, Field(ge=2, le=87_600)] = 168
-    """Hours without anything from a host after which its counts are forgotten."""
+    """Hours without an event of a host after which its counts are deleted."""

@@ -1,7 +1,7 @@
 """fetches-completed, pages-settled -> count -> a table of hosts.
 
-Nothing is said to anybody: no page depends on what is counted here, and a message that comes again
-is counted again.
+Publishes nothing: no page depends on what is counted here, and a message that is delivered again is counted
+again.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from strider.contracts import DecodeError, Topic, UnknownSchema
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.framing import Header
 from strider.contracts.generated.topics import FETCHES_COMPLETED, PAGES_SETTLED
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 
-from .core import HostCounts, add_count, fetch_label, hour_of, is_forgotten, settlement_label
+from .core import HostCounts, add_count, fetch_label, hour_of, is_expired, settlement_label
 
 CONSUMES: Final = (FETCHES_COMPLETED, PAGES_SETTLED)
 PRODUCES: Final[tuple[Topic[Any], ...]] = ()
@@ -25,14 +26,14 @@ REPLAY_HEADER: Final = "replay-id"
 UNREADABLE: Final = "unreadable"
 
 FindSchema: TypeAlias = Callable[[UnknownSchema], Awaitable[bool]]
-"""Looks for a schema wherever it may be by now; waits for what it needs, for ever."""
+"""Looks up a schema; waits for its dependencies without a limit."""
 
 _log = logger("insights")
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumedMessage:
-    """A message as it was read."""
+    """A message as it was consumed."""
 
     topic: str
     partition: int
@@ -42,33 +43,33 @@ class ConsumedMessage:
 
 
 class HostCountStore(Protocol):
-    """Where counts are, by host."""
+    """Port to the counts by host."""
 
     def get(self, host: str) -> HostCounts | None:
-        """Give the counts of a host."""
+        """Return the counts of a host."""
 
     def store(self, host: str, counts: HostCounts, *, partition: int) -> None:
-        """Keep the counts of a host, beside the partition that they came from."""
+        """Store the counts of a host, with the partition that they came from."""
 
     def items(self) -> Iterable[tuple[str, HostCounts]]:
-        """Give everything that is kept."""
+        """Return all hosts with their counts."""
 
     def delete(self, hosts: Sequence[str]) -> None:
-        """Let hosts go."""
+        """Delete hosts."""
 
 
 class CountObserver(Protocol):
-    """Who is told what was counted."""
+    """Port to what observes counts."""
 
     def on_label(self, label: str) -> None:
-        """Hear which word was counted."""
+        """Receive the label of a counted event."""
 
     def on_host(self, host: str, counts: HostCounts) -> None:
-        """Hear what a host's counts are now."""
+        """Receive the new counts of a host."""
 
 
 class Insights:
-    """Counts what came of requests and pages."""
+    """Counts outcomes of requests and pages."""
 
     def __init__(
         self,
@@ -82,46 +83,46 @@ class Insights:
     ) -> None:
         self._hosts = hosts
         self._codec = codec
-        self._find = find_schema
-        self._tell = observer
+        self._find_schema = find_schema
+        self._observer = observer
         self._now_ms = now_ms
         self._keep_hours = keep_hours
 
     async def on_message(self, message: ConsumedMessage) -> None:
         """Count a message."""
         if any(name == REPLAY_HEADER for name, _ in message.headers):
-            return  # it was counted when it came first
-        if (found := await self._read(message)) is None:
+            return  # a replayed message was counted the first time
+        if (found := await self._host_and_label(message)) is None:
             return
-        host, word = found
+        host, label = found
         hour = hour_of(message.timestamp_ms, now_ms=self._now_ms())
-        counts = add_count(self._hosts.get(host), word, hour=hour)
+        counts = add_count(self._hosts.get(host), label, hour=hour)
         self._hosts.store(host, counts, partition=message.partition)
-        self._tell.on_label(word)
-        self._tell.on_host(host, counts)
+        self._observer.on_label(label)
+        self._observer.on_host(host, counts)
 
     async def expire_hosts(self) -> None:
-        """Let go of hosts from which nothing came for too long."""
+        """Delete hosts without events for too long."""
         now_ms = self._now_ms()
         hour = hour_of(now_ms, now_ms=now_ms)
         gone = [
             host
             for host, counts in self._hosts.items()
-            if is_forgotten(counts, hour=hour, keep_hours=self._keep_hours)
+            if is_expired(counts, hour=hour, keep_hours=self._keep_hours)
         ]
         self._hosts.delete(gone)
 
-    async def _read(self, message: ConsumedMessage) -> tuple[str, str] | None:
-        """Give host and word; None for what cannot be read, which is counted as that."""
+    async def _host_and_label(self, message: ConsumedMessage) -> tuple[str, str] | None:
+        """Return host and label; None for a message that cannot be decoded, which is counted as such."""
         try:
             try:
                 return self._decode(message)
             except UnknownSchema as unknown:
-                await self._find(unknown)
+                await self._find_schema(unknown)
                 return self._decode(message)
         except DecodeError as failure:
-            self._tell.on_label(UNREADABLE)
-            _log.warning("Event Unreadable", topic=message.topic, why=str(failure))
+            self._observer.on_label(UNREADABLE)
+            _log.emit(log_events.INSIGHTS_EVENT_UNREADABLE, topic=message.topic, why=str(failure))
             return None
 
     def _decode(self, message: ConsumedMessage) -> tuple[str, str]:

@@ -1,1 +1,1 @@
-"""Reads pages-fetched, writes pages-parsed: what the bytes say."""
+"""Parse fetched pages: `pages-fetched` -> `pages-parsed`."""

@@ -1,4 +1,4 @@
-"""settings -> bodies, workers -> topology -> run."""
+"""Wiring: settings -> body store, worker pool -> topology -> run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.storage.objects import ObjectOptions, open_object_store
 
-from .adapters.metrics import ProcessMeter
+from .adapters.metrics import ParserMetrics
 from .adapters.object_bodies import MissingBodyStore, ObjectBodyStore
 from .adapters.workers.config import check_site_parsers, worker_config
 from .adapters.workers.pool import WorkerPool
@@ -17,15 +17,15 @@ from .topology import DEAD_LETTERS, GROUP, LIVE_TOPICS, SHADOW_GROUP, SHADOW_TOP
 
 
 def build(process: ServiceContext[ParserSettings]) -> ServiceDefinition:
-    """Put the service together."""
+    """Wire the service together."""
     settings, clock = process.settings, process.clock
     check_site_parsers(settings.site_parsers)
     url = settings.objects.url.get_secret_value()
     objects = open_object_store(ObjectOptions(url), clock=clock) if url else None
     bodies = MissingBodyStore() if objects is None else ObjectBodyStore(objects)
-    orders = worker_config(settings, has_object_store=objects is not None)
+    config = worker_config(settings, has_object_store=objects is not None)
     parsers = WorkerPool(
-        orders, process.codec, workers=settings.workers, clock=clock, environ=dict(os.environ)
+        config, process.codec, workers=settings.workers, clock=clock, environ=dict(os.environ)
     )
     specs = CrawlSpecCache(process.bus, process.codec, clock=clock)
     parser = Parser(
@@ -34,7 +34,7 @@ def build(process: ServiceContext[ParserSettings]) -> ServiceDefinition:
         specs=specs,
         now_ms=lambda: round(clock.now().timestamp() * 1000),
         extraction=settings.extraction,
-        count_page=ProcessMeter(process.metrics).count_page,
+        count_page=ParserMetrics(process.metrics).count_page,
         is_shadow=settings.shadow,
     )
     loop = loop_settings(workers=settings.workers, page_seconds=settings.page_seconds)
@@ -56,7 +56,7 @@ def build(process: ServiceContext[ParserSettings]) -> ServiceDefinition:
 
 
 def main() -> int:
-    """Run until told to stop."""
+    """Run until stopped."""
     return run_service("parser", ParserSettings, build)
 
 

@@ -1,4 +1,4 @@
-"""What can be set about parsing."""
+"""Settings of the parser."""
 
 from __future__ import annotations
 
@@ -11,30 +11,32 @@ from strider.runtime.settings.types import EnvironmentVariable, PositiveSeconds
 
 
 class ParserSettings(ServiceSettings):
-    """parser: how much of a page it reads, and with what."""
+    """parser: how much of a page is parsed, and with what limits."""
 
     PREFIX: ClassVar[str] = "PARSER_"
 
     workers: Annotated[int, Field(ge=1, le=256)] = 1
-    """Processes that read pages; each fills one core."""
+    """Worker processes that parse pages; each can use one core."""
     page_seconds: Annotated[PositiveSeconds, EnvironmentVariable("PARSER_PAGE_DEADLINE")] = 2.0
-    """Processor time for one page; five times as much by the clock. Then its worker is ended."""
+    """Processor time for one page, in seconds; five times as much of wall-clock time. Then its worker is
+    killed.
+    """
     memory_mb: Annotated[int, Field(ge=64)] = 512
-    """Memory of one worker; a page that needs more ends it."""
+    """Memory limit of one worker in MB; a page that needs more ends its worker."""
     max_page_mb: Annotated[int, Field(ge=1, le=50)] = 10
-    """Largest page, once its encodings are undone."""
+    """Largest page in MB, after decompression."""
     max_links: Annotated[int, Field(ge=1, le=10_000)] = 1_000
-    """Links of one page that travel; the best are kept."""
+    """Links of one page that are published; the best ones are kept."""
     extraction: Literal["", "basic", "main", "records"] = ""
-    """How much of every page is extracted, whatever its crawl asks for; empty: what the crawl asks for.
-    `main` adds main text, kind, pagination, dates and SimHash; `records` structured data, products, and
-    what parsers of single sites say.
+    """Extraction level for every page, whatever its crawl asks for; empty: the level of the crawl. `main`
+    adds main text, kind, pagination, dates and SimHash; `records` adds structured data, products, and the
+    fields of site parsers.
     """
     with_markdown: bool = False
-    """Whether main text comes as Markdown too."""
+    """Extract the main text as Markdown too."""
     site_parsers: str = ""
-    """Versions of site parsers that read, such as `amazon=1.0, other=off`; of the others the newest reads."""
+    """Versions of site parsers to use, such as `amazon=1.0, other=off`; by default the newest."""
     shadow: bool = False
-    """Whether it reads beside the live parser, in a group of its own, and speaks on `pages-parsed-shadow`."""
+    """Run beside the live parser in a consumer group of its own and publish to `pages-parsed-shadow` only."""
     robot_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] = "strider"
-    """The name by which meta elements and X-Robots-Tag headers may speak to this crawler alone."""
+    """Robot name by which meta elements and X-Robots-Tag headers address this crawler alone."""

@@ -1,8 +1,8 @@
-"""pages-fetched -> parse -> pages-parsed; a page that is given up -> pages-rejected.
+"""pages-fetched -> parse -> pages-parsed; a page that cannot be handled -> pages-rejected.
 
-Of what could be read, the given-up page is closed behind what was said of it before: -> pages-parsed.
+A rejected page of which parts may have been published is closed behind these parts: -> pages-parsed.
 
-In the shadow of the live parser: pages-fetched -> parse -> pages-parsed-shadow, and nothing else.
+As a shadow of the live parser: pages-fetched -> parse -> pages-parsed-shadow, and nothing else.
 """
 
 from __future__ import annotations
@@ -38,25 +38,29 @@ DEAD_LETTERS: Final = PARSER_DLQ
 GROUP: Final = "parser"
 
 SHADOW_GROUP: Final = "parser-shadow"
-"""Of a parser that reads beside the live one; nobody acts on what it says."""
+"""Group of a parser that runs beside the live one; no service acts on what it publishes."""
 
 PAGES_PER_WORKER: Final = 16
-"""In hand at a time: what a worker has ahead."""
+"""Pages in progress per worker, those in its queue included."""
 
 _PARTS_MAY_BE_PUBLISHED: Final = frozenset({HANDLER_CRASHED, HANDLER_TIMEOUT, RESULT_REFUSED})
-"""Reasons to give up what could be read: parts of its list may have been spoken, by whoever died at it."""
+"""Rejection reasons of pages that were parsed: the parts of a long list may be published already."""
 
 DEFAULT_EXTRACTION: Final = ExtractionLevel.MAIN.value
-"""Of a page whose crawl does not say."""
+"""Extraction level of a page whose crawl does not set one."""
 
 _EXTRACTION_LEVELS: Final = frozenset(level.value for level in ExtractionLevel)
 
 WALL_CLOCK_FACTOR: Final = 5.0
-"""A page that waits for something else than the processor is ended after so many times its time."""
+"""Wall-clock limit of a page as a multiple of its limit of processor time."""
+
+
+CountPage = Callable[[ParserAttribution], None]
+"""Counts a page by the parser that read it."""
 
 
 def loop_settings(*, workers: int, page_seconds: float) -> ConsumerSettings:
-    """Size the loop, so that a page is not given up because those before it took all of their time."""
+    """Size the consumer loop so that a page does not time out because of those queued before it."""
     usual = ConsumerSettings()
     worst_seconds = PAGES_PER_WORKER * WALL_CLOCK_FACTOR * page_seconds
     return replace(
@@ -68,50 +72,46 @@ def loop_settings(*, workers: int, page_seconds: float) -> ConsumerSettings:
 
 @fast_dataclass(frozen=True, slots=True)
 class ParsedPage:
-    """What came of a page."""
+    """The result of parsing a page."""
 
     event: PageParsed
-    """All of it; or, with `encoded`, what key, partition and headers follow from."""
+    """The whole event; or, with `encoded`, the fields from which key, partition and headers follow."""
     encoded: EncodedMessage | None = None
     texts: bytes = b""
-    """Texts too long to travel, for the object store."""
+    """Texts that are too long for the event, for the object store."""
     reader: ParserAttribution | None = None
-    """Who read it; None where that is in the event."""
+    """The parser that read the page; None where the event says so."""
     earlier_parts: tuple[ParsedPage, ...] = ()
     """The parts of a long list that come before this one, which is the last."""
 
 
 class PageParser(Protocol):
-    """Who reads pages."""
+    """Port to what parses pages."""
 
     async def parse(
         self, page: PageFetched, record: Record, body: bytes, *, extraction: str = ""
     ) -> ParsedPage:
-        """Read a page that came as this record; an empty body means the one within the event.
+        """Parse a page that arrived in this record; an empty body means the one in the event.
 
-        `extraction` is how much of it is wanted; empty means as much as usual.
+        `extraction` is the extraction level; empty means the default.
         """
 
 
-class Specs(Protocol):
-    """The crawl specs that were declared."""
+class CrawlSpecLookup(Protocol):
+    """Port to the declared crawl specs."""
 
     async def known(self, spec_ids: Iterable[str]) -> Mapping[str, CrawlSpecDeclared]:
-        """Give all of these that there are; raises Unavailable where that could not be found out."""
+        """Return those of these specs that exist; raises Unavailable where they cannot be looked up."""
 
 
 class BodyStore(Protocol):
-    """Where bodies and texts are that are too large to travel."""
+    """Port to the store of bodies and texts that are too large for events."""
 
     async def get(self, reference: str) -> bytes:
-        """Give a body; raises Unavailable where the store does not answer."""
+        """Return a body; raises Unavailable where the store does not respond."""
 
     async def put(self, content: bytes) -> str:
-        """Keep texts and give their reference."""
-
-
-CountPage = Callable[[ParserAttribution], None]
-"""Counts pages by who read them."""
+        """Store texts and return their reference."""
 
 
 def _ignore_count(reader: ParserAttribution) -> None:
@@ -119,39 +119,39 @@ def _ignore_count(reader: ParserAttribution) -> None:
 
 
 class Parser:
-    """Fetch the body where it is elsewhere, have as much of it read as its crawl asks for, speak."""
+    """Loads the body, parses it at the extraction level of its crawl, and publishes the result."""
 
     def __init__(
         self,
         page_parser: PageParser,
         body_store: BodyStore,
         *,
-        specs: Specs,
+        specs: CrawlSpecLookup,
         now_ms: Callable[[], int],
         extraction: str = "",
         count_page: CountPage = _ignore_count,
         is_shadow: bool = False,
     ) -> None:
-        """Take what it works with; `extraction` holds for every page, empty for as much as its crawl asks."""
-        self._parsers = page_parser
+        """Set the collaborators; `extraction` overrides the level of every crawl, empty for none."""
+        self._page_parser = page_parser
         self._body_store = body_store
         self._specs = specs
         self._extraction = extraction
         self._now_ms = now_ms
-        self._count = count_page
+        self._count_page = count_page
         self._is_shadow = is_shadow
 
     def subscriptions(self) -> tuple[Subscription, ...]:
-        """Say which topic goes to which method."""
+        """Return the subscriptions: which topic goes to which handler."""
         return (Subscription(PAGES_FETCHED, handler=self.on_page_fetched),)
 
     async def on_page_fetched(self, page: PageFetched, record: Record) -> Effects:
-        """Say what one page says; the outcome is part of the event."""
+        """Parse one page; the outcome is part of the published event."""
         body = await self._body_store.get(page.body_object) if page.body_object else page.body
         extraction = self._extraction or await self._extraction_level(page)
-        parsed = await self._parsers.parse(page, record, body, extraction=extraction)
+        parsed = await self._page_parser.parse(page, record, body, extraction=extraction)
         event = parsed.event
-        self._count(parsed.reader or attribute_parser(event))
+        self._count_page(parsed.reader or attribute_parser(event))
         if parsed.texts:
             event = replace(event, texts_object=await self._body_store.put(parsed.texts))
         topic = PAGES_PARSED_SHADOW if self._is_shadow else PAGES_PARSED
@@ -162,10 +162,10 @@ class Parser:
             Publish(topic, part.event, MORE_PARTS_HEADERS, encoded=part.encoded)
             for part in parsed.earlier_parts
         ]
-        return Effects(parts, publish_last=(last,), outcome=event.outcome)  # the last one settles the page
+        return Effects(parts, publish_last=(last,), outcome=event.outcome)  # the last part settles the page
 
     async def _extraction_level(self, page: PageFetched) -> str:
-        """Say how much the crawl of a page wants; what only a later version of us understands is as usual."""
+        """Return the extraction level that the crawl of a page asks for; an unknown one means the default."""
         spec = (await self._specs.known((page.crawl_spec_id,))).get(page.crawl_spec_id)
         return (
             spec.extraction
@@ -174,7 +174,9 @@ class Parser:
         )
 
     async def on_given_up(self, record: Record, reason: str) -> Effects:
-        """Speak for a page without a parsed event, so that its entry settles; a shadow settles none."""
+        """Publish the rejection of a page without a parsed event, so that its entry settles; none as a
+        shadow.
+        """
         if self._is_shadow:
             return NO_EFFECTS
         rejected = page_rejection(record, reason, service="parser", now_ms=self._now_ms())

@@ -1,4 +1,4 @@
-"""Documents beyond reason are cut before they are parsed, and usual ones are not."""
+"""Documents beyond the depth and attribute limits are cut before parsing; usual ones are not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_usual_documents_have_no_limit() -> None:
 
 
 def test_siblings_are_not_deep() -> None:
-    """Unclosed elements of a kind that ends by itself make no depth."""
+    """Unclosed elements with an implied end add no depth."""
     assert find_cut_offset(b"<div><p>x</div>" * 20_000) is None
 
 
@@ -39,7 +39,7 @@ def test_a_bottomless_document_is_read_up_to_the_limit() -> None:
     """Lexbor would take minutes over it."""
     reading = read_html(b"<a href=/top>top</a>" + b"<div>x" * 200_000)
 
-    assert reading.is_cut
+    assert reading.is_truncated
     assert [anchor.href for anchor in reading.anchors] == ["/top"]
     assert reading.text.startswith("top\nx\nx")
 
@@ -54,7 +54,7 @@ def test_an_element_of_endless_attributes_is_where_reading_ends() -> None:
 
 
 def test_long_values_are_no_attributes() -> None:
-    """Pictures within pages are long, and so are texts and scripts."""
+    """Inline images are long, and so are texts and scripts."""
     content = (
         b"<img src='data:"
         + b"x" * 99_000
@@ -70,17 +70,17 @@ def test_long_values_are_no_attributes() -> None:
 def test_anchors_end_each_other() -> None:
     reading = read_html(b"".join(b"<a href=/%d>x " % number for number in range(20_000)))
 
-    assert (len(reading.anchors), reading.is_cut) == (20_000, False)
+    assert (len(reading.anchors), reading.is_truncated) == (20_000, False)
 
 
 def test_of_a_million_anchors_the_first_are_looked_at() -> None:
     reading = read_html(b"<a href=/x>x</a>" * 20_001)
 
-    assert (len(reading.anchors), reading.is_cut) == (20_000, True)
+    assert (len(reading.anchors), reading.is_truncated) == (20_000, True)
 
 
 def test_long_pieces_are_found_wherever_they_lie() -> None:
-    """Looking around every 4,096th byte must miss none that splitting would find."""
+    """Searching around every 4,096th byte must find all that splitting would find."""
     chance = Random(4_096)
     lengths = (0, 1, 100, 4_094, 4_095, 4_096, 4_097, 8_191, 8_192, 8_193, 20_000)
     for _ in range(300):

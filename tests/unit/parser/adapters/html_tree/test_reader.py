@@ -1,4 +1,4 @@
-"""What one walk over a tree finds, and what of it is text."""
+"""Reading of whole trees: elements, anchors, frames and visible text."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from strider.parser.core.html.models import (
     MAIN,
     NAVIGATION,
     Anchor,
-    Depth,
+    ExtractionDepth,
     LinkTag,
 )
 from tests.unit.parser.pages import read
 
-DEEP = Depth(has_blocks=True)
+DEEP = ExtractionDepth(has_blocks=True)
 
 
 @pytest.mark.req("S3.9.4")
@@ -125,7 +125,7 @@ def test_anchors_have_words_flags_and_a_region() -> None:
     ],
 )
 def test_an_anchor_is_called_what_people_read(within: str, text: str) -> None:
-    """Blocks without white space between them are not one word, and a style is none, beyond `basic`."""
+    """Above `basic`, blocks without white space between them are separate words, and styles are no words."""
     anchors = read_html(
         f"<p>x</p><a href=/1>{within}</a><p><a href=/2>b</a><div>c</div>".encode(), DEEP
     ).anchors
@@ -159,7 +159,7 @@ def test_broken_markup_is_read_as_browsers_read_it() -> None:
 
 
 def test_links_in_noscript_are_seen() -> None:
-    """Those who write for browsers without scripts write for us."""
+    """The noscript text is written for clients like this crawler."""
     reading = read_html(b"<body><noscript><a href=/plain>plain version</a></noscript>")
 
     assert [anchor.href for anchor in reading.anchors] == ["/plain"]
@@ -245,7 +245,7 @@ def test_a_run_of_any_length_is_one_space(spaces: int, space: str) -> None:
 
 
 def test_of_link_elements_those_that_lead_to_pages_are_read() -> None:
-    """Most name style sheets and pictures; a rel is a list of words, in any letters."""
+    """Most name style sheets and images; a rel is a list of values in any case."""
     found = read_html(
         b"<link rel=stylesheet href=/a.css><link rel=icon href=/b><link href=/c><link rel=next-page href=/d>"
         b"<link rel='Alternate  Home' href=/e hreflang=' de ' type='Text/HTML'>"
@@ -260,7 +260,7 @@ def test_of_link_elements_those_that_lead_to_pages_are_read() -> None:
 
 
 def test_frames_that_somebody_sees_are_links_of_their_own_kind() -> None:
-    """Counters and managers of tags put frames of a point into most pages."""
+    """Counters and tag managers put frames of one pixel into most pages."""
     page = read(
         b"<p>x<a href=/a>a</a><iframe src=/map title='The  map'></iframe><iframe src=/a></iframe>"
         b"<iframe src=https://count.test/1 width=1 height=1></iframe><iframe src=/no hidden></iframe>"
@@ -277,7 +277,7 @@ def test_frames_that_somebody_sees_are_links_of_their_own_kind() -> None:
 
 
 def test_a_set_of_frames_leads_on() -> None:
-    """Else nothing of such a site would be found."""
+    """Otherwise no page of such a site would be found."""
     page = read(
         b"<html><head><title>Old</title></head><frameset cols=20,80><frame src=menu.html name=menu>"
         b"<frame src=start.html><noframes><a href=/no>no</a></noframes></frameset></html>",

@@ -1,4 +1,4 @@
-"""What a worker's death means for the page that it was at."""
+"""What a worker's exit means for the page that it was parsing."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ MIB = 1024
 
 
 def a_process(*, status: int, peak_mb: int = 40, first_peak_mb: int = 30) -> WorkerProcess:
-    """Make one that has ended like this."""
-    with socket.socket() as answers:
-        process = WorkerProcess(0, answers, on_response=lambda *_: None, on_gone=lambda *_: None)
-    process._take(WorkerResponse(READY, event=str(first_peak_mb * MIB).encode()))
+    """Return a process that exited like this."""
+    with socket.socket() as responses:
+        process = WorkerProcess(0, responses, on_response=lambda *_: None, on_disconnect=lambda *_: None)
+    process._handle_response(WorkerResponse(READY, event=str(first_peak_mb * MIB).encode()))
     process._exit_status, process._peak_kib = status, peak_mb * MIB
     return process
 
 
 @pytest.mark.parametrize(
-    ("status", "peak_mb", "outcome", "is_foreign"),
+    ("status", "peak_mb", "outcome", "may_be_external"),
     [
         pytest.param(signal.SIGABRT, 40, "crashed", False, id="abort"),
         pytest.param(signal.SIGSEGV, 40, "crashed", False, id="segfault"),
@@ -37,35 +37,37 @@ def a_process(*, status: int, peak_mb: int = 40, first_peak_mb: int = 30) -> Wor
     ],
 )
 async def test_an_exit_code_gives_the_reason(
-    status: int, peak_mb: int, outcome: str, *, is_foreign: bool
+    status: int, peak_mb: int, outcome: str, *, may_be_external: bool
 ) -> None:
-    death = a_process(status=status, peak_mb=peak_mb).death(memory_mb=256)
+    worker_exit = a_process(status=status, peak_mb=peak_mb).exit_reason(memory_mb=256)
 
-    assert (death.outcome, death.is_foreign) == (outcome, is_foreign)
+    assert (worker_exit.outcome, worker_exit.may_be_external) == (outcome, may_be_external)
 
 
 async def test_an_inherited_memory_peak_is_ignored() -> None:
-    """The kernel counts what the parent had, until the child has more."""
+    """The kernel reports the parent's peak until the child exceeds it."""
     process = a_process(status=signal.SIGABRT, peak_mb=300, first_peak_mb=300)
 
-    assert process.death(memory_mb=256).outcome == "crashed"
+    assert process.exit_reason(memory_mb=256).outcome == "crashed"
 
 
 async def test_a_worker_killed_by_the_parent_has_the_parents_reason() -> None:
     process = a_process(status=signal.SIGKILL)
     process._kill_reason = why = WorkerExit("timed_out", "it took longer than 10 s")
 
-    assert process.death(memory_mb=256) == why
+    assert process.exit_reason(memory_mb=256) == why
 
 
 def test_the_responses_of_one_notification_fit_into_the_socket() -> None:
-    """Else the worker would wait for its parent in the midst of them; usual ones have 27 KB."""
+    """Otherwise the worker would wait for its parent between them; usual ones have 27 KB."""
     with ExitStack() as opened:
-        ours, theirs = _socket_pair(opened)
-        sent = [theirs.send(bytes(27_000), socket.MSG_DONTWAIT) for _ in range(RESPONSES_PER_NOTIFICATION)]
-        theirs.close()
-        ours.setblocking(True)
-        found = b"".join(iter(lambda: ours.recv(1_000_000), b""))
+        parent_end, worker_end = _socket_pair(opened)
+        sent = [
+            worker_end.send(bytes(27_000), socket.MSG_DONTWAIT) for _ in range(RESPONSES_PER_NOTIFICATION)
+        ]
+        worker_end.close()
+        parent_end.setblocking(True)
+        found = b"".join(iter(lambda: parent_end.recv(1_000_000), b""))
 
     assert sent == [27_000] * RESPONSES_PER_NOTIFICATION
     assert len(found) == sum(sent)

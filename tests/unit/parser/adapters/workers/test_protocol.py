@@ -1,4 +1,4 @@
-"""What parser and worker say to each other survives being torn apart."""
+"""Frames between parser and worker survive being split anywhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from strider.contracts.generated.enums import ExtractionLevel
 from strider.parser.adapters.workers.protocol import (
-    HEAD_BYTES,
+    LENGTH_BYTES,
     MAX_FRAME_BYTES,
     PARSED,
     READY,
@@ -25,22 +25,22 @@ from strider.parser.adapters.workers.protocol import (
 )
 
 
-def answer_frame(answer: WorkerResponse) -> bytes:
-    """Write an answer whole."""
-    return b"".join(encode_response(answer))
+def response_frame(response: WorkerResponse) -> bytes:
+    """Return a response as one frame."""
+    return b"".join(encode_response(response))
 
 
 READERS = st.sampled_from(["", "a|b|1|read"])
-ANSWERS = st.builds(
+RESPONSES = st.builds(
     WorkerResponse, st.integers(0, 4), st.sampled_from(["", "parsed"]), st.binary(), st.binary(), READERS
 )
 
 
-@given(answers=st.lists(ANSWERS, max_size=5), cuts=st.lists(st.integers(0, 400), max_size=8))
+@given(responses=st.lists(RESPONSES, max_size=5), cuts=st.lists(st.integers(0, 400), max_size=8))
 def test_responses_arrive_whole_however_they_are_split(
-    answers: list[WorkerResponse], cuts: list[int]
+    responses: list[WorkerResponse], cuts: list[int]
 ) -> None:
-    stream = b"".join(map(answer_frame, answers))
+    stream = b"".join(map(response_frame, responses))
     bounds = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     buffer = FrameBuffer()
 
@@ -48,18 +48,18 @@ def test_responses_arrive_whole_however_they_are_split(
         decode_response(frame) for start, end in pairwise(bounds) for frame in buffer.feed(stream[start:end])
     ]
 
-    assert found == answers
+    assert found == responses
 
 
 REQUESTS = st.builds(ParseRequest, st.binary(), st.binary(), st.sampled_from(["", *ExtractionLevel]))
 
 
 @given(request=REQUESTS)
-def test_requests_carry_event_body_and_how_much_is_wanted(request: ParseRequest) -> None:
+def test_requests_carry_event_body_and_extraction_level(request: ParseRequest) -> None:
     frame = b"".join(encode_request(request))
 
-    assert frame_length(frame[:HEAD_BYTES]) == len(frame) - HEAD_BYTES
-    assert decode_request(frame[HEAD_BYTES:]) == request
+    assert frame_length(frame[:LENGTH_BYTES]) == len(frame) - LENGTH_BYTES
+    assert decode_request(frame[LENGTH_BYTES:]) == request
 
 
 @pytest.mark.parametrize(
@@ -69,18 +69,18 @@ def test_requests_carry_event_body_and_how_much_is_wanted(request: ParseRequest)
         b"\0",
         b"\0\xff",
         b"\0\1\xff\0\0\0\0",
-        answer_frame(WorkerResponse(PARSED, "x", b"event"))[HEAD_BYTES:-2],
+        response_frame(WorkerResponse(PARSED, "x", b"event"))[LENGTH_BYTES:-2],
     ],
     ids=["empty", "kind-only", "cut", "no-text", "event-cut"],
 )
 def test_invalid_responses_are_refused(frame: bytes) -> None:
-    with pytest.raises(ValueError, match="answer"):
+    with pytest.raises(ValueError, match="worker response"):
         decode_response(memoryview(frame))
 
 
 def test_a_length_that_cannot_be_is_refused() -> None:
-    """A worker that was taken over must not make its parent wait for gigabytes."""
+    """A compromised worker must not make its parent wait for gigabytes."""
     head = (MAX_FRAME_BYTES + 1).to_bytes(4, "little")
 
     with pytest.raises(ValueError, match="frame of"):
-        list(FrameBuffer().feed(head + answer_frame(WorkerResponse(READY))))
+        list(FrameBuffer().feed(head + response_frame(WorkerResponse(READY))))

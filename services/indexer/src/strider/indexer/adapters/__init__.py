@@ -1,6 +1,6 @@
-"""PostgreSQL and the object store behind the indexer's ports."""
+"""I/O of the indexer: PostgreSQL and the object store."""
 
 from .object_texts import ObjectTextStore
 from .tables import PostgresTables
 
-__all__ = ["ObjectTexts", "PostgresTables"]
+__all__ = ["ObjectTextStore", "PostgresTables"]

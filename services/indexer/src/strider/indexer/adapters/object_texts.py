@@ -1,4 +1,4 @@
-"""Long texts in the object store."""
+"""Load long texts from the object store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ObjectTextStore:
         self._objects = objects
 
     async def load_text(self, reference: str) -> str | None:
-        """Give the text of an object; None where it is gone or cannot be what it should be."""
+        """Return the text of an object; None where it is missing or invalid."""
         try:
             return parse_text_object(await self._objects.get(reference))
         except (ObjectMissing, ObjectCorrupt, ObjectTooLarge, ValueError):

@@ -1,4 +1,4 @@
-"""The statements by which rows reach their tables: types of columns, and when a row replaces another."""
+"""SQL statements of the tables: column types, and when a row replaces another."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from strider.indexer.core import (
 )
 from strider.storage.upsert import Upsert
 
-_JSON: Final = frozenset(
+_JSON_COLUMNS: Final = frozenset(
     {"redirect_chain", "warnings", "metadata", "sitemap_urls", "images", "sources", "confidences"}
 )
-_TYPES: Final = {
+_COLUMN_TYPES: Final = {
     int: "bigint",
     float: "double precision",
     bool: "boolean",
@@ -48,10 +48,16 @@ TABLES: Final = (
 )
 
 
+_SAME_PAGE: Final = """page.url_key = given.url_key AND page.job_id = given.job_id
+    AND page.fetch_sequence <= given.fetch_sequence"""
+
+
 def _typed_columns(row: Any) -> tuple[tuple[str, str], ...]:
-    """Give name and type of each column: JSON travels as text, all else by the field's own type."""
+    """Return name and type of each column: JSON is sent as text, all else by the field's own type."""
     kinds = get_type_hints(row)
-    return tuple((name, "jsonb" if name in _JSON else _TYPES[kinds[name]]) for name in row._fields)
+    return tuple(
+        (name, "jsonb" if name in _JSON_COLUMNS else _COLUMN_TYPES[kinds[name]]) for name in row._fields
+    )
 
 
 def _columns_except(row: Any, *names: str) -> tuple[str, ...]:
@@ -59,7 +65,7 @@ def _columns_except(row: Any, *names: str) -> tuple[str, ...]:
 
 
 def _changed_with_content(table: str, moment: str) -> tuple[str, str]:
-    """Let a moment stay where it was for as long as the content is the same."""
+    """Return a computed column whose time changes only with the content."""
     same = f"{table}.content_hash = excluded.content_hash"
     return moment, f"CASE WHEN {same} THEN {table}.{moment} ELSE excluded.{moment} END"
 
@@ -72,7 +78,7 @@ PAGES: Final = Upsert(
     where="crawled_pages.fetch_sequence <= excluded.fetch_sequence",
     computed=(_changed_with_content("crawled_pages", "changed_at"), ("indexed_at", "now()")),
 )
-"""A page of a newer fetch replaces that of an older one, and the same one itself."""
+"""A page of a newer fetch replaces an older one; the same fetch replaces itself."""
 
 PRODUCTS: Final = Upsert(
     "products",
@@ -82,7 +88,7 @@ PRODUCTS: Final = Upsert(
     where="(products.is_own_page, products.crawled_at) <= (excluded.is_own_page, excluded.crawled_at)",
     computed=(_changed_with_content("products", "updated_at"), ("indexed_at", "now()")),
 )
-"""A product's own page replaces what a list said of it; else a later page an earlier one, and itself."""
+"""A product's own page replaces what a list said of it; else a later page replaces an earlier one."""
 
 DECISIONS: Final = Upsert(
     "url_decisions",
@@ -95,7 +101,8 @@ DECISIONS: Final = Upsert(
     ),
     computed=(("indexed_at", "now()"),),
 )
-"""A refusal stays as it was made first: most come again with each page. What closed is as it was last."""
+"""The first refusal stays, because most are repeated with each page; of other decisions the last one stays.
+"""
 
 FAILURES: Final = Upsert(
     "failed_requests", columns=_typed_columns(FailureRow), conflict=("url_key", "job_id", "fetch_sequence")
@@ -104,15 +111,15 @@ FAILURES: Final = Upsert(
 
 @dataclass(frozen=True, slots=True)
 class RowUpdate:
-    """A statement that changes or removes rows which are there, and makes none."""
+    """A statement that updates or deletes existing rows and inserts none."""
 
     row: Any
     template: str
-    """The statement, with a place for the given rows."""
+    """The statement, with a placeholder for the given rows."""
     sql: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Write the statement."""
+        """Build the SQL."""
         arrays = ", ".join(
             f"${at}::{kind}[]" for at, (_, kind) in enumerate(_typed_columns(self.row), start=1)
         )
@@ -120,13 +127,10 @@ class RowUpdate:
         object.__setattr__(self, "sql", self.template.format(given=given, same=_SAME_PAGE))
 
     def columns_of(self, rows: Iterable[Any]) -> list[list[Any]]:
-        """Turn rows into columns; of rows that are the same row the last fetch stays."""
+        """Return the rows as columns; of rows with the same key the latest fetch stays."""
         last = {row[:2]: row for row in sorted(rows)}
         return [list(column) for column in zip(*last.values(), strict=True)]
 
-
-_SAME_PAGE: Final = """page.url_key = given.url_key AND page.job_id = given.job_id
-    AND page.fetch_sequence <= given.fetch_sequence"""
 
 TOUCH: Final = RowUpdate(
     TouchRow,
@@ -137,17 +141,17 @@ TOUCH: Final = RowUpdate(
     validated_at = given.validated_at, indexed_at = now()
     FROM {given} WHERE {same}""",
 )
-"""What has not changed moves on; a page that is not there has nothing that could."""
+"""Moves an unchanged page on to the new fetch; does nothing for a page that is not stored."""
 
 REMOVE: Final = RowUpdate(RemovalRow, "DELETE FROM crawled_pages AS page USING {given} WHERE {same}")
-"""A page that asks for it goes, unless a newer fetch says otherwise."""
+"""Deletes a page that must not be stored, unless a newer fetch stored it."""
 
 REMOVE_PRODUCTS: Final = RowUpdate(
     RemovalRow,
     """DELETE FROM products AS page USING {given} WHERE page.page_key = given.url_key
     AND page.job_id = given.job_id AND page.fetch_sequence <= given.fetch_sequence""",
 )
-"""Nor is what such a page offers kept."""
+"""Deletes the products of such a page too."""
 
 URLS: Final = Upsert(
     "urls",
@@ -156,7 +160,7 @@ URLS: Final = Upsert(
     update=_columns_except(UrlRow, "url_key", "job_id"),
     where="urls.updated_at <= excluded.updated_at",
 )
-"""What the frontier said last; an owner that was fenced says nothing later than the one after it."""
+"""The latest record of the frontier wins; a fenced owner writes nothing later than its successor."""
 
 DROP_URLS: Final = RowUpdate(
     DroppedUrlRow,
@@ -174,4 +178,4 @@ HOSTS: Final = Upsert(
 DROP_HOSTS: Final = RowUpdate(DroppedHostRow, "DELETE FROM hosts USING {given} WHERE hosts.name = given.name")
 
 Statement = Upsert | RowUpdate
-"""Rows go in as columns."""
+"""Both take rows as columns."""

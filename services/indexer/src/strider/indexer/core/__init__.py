@@ -1,10 +1,10 @@
-"""What is stored of an event? Values in, rows out."""
+"""Turn events into rows. Pure: values in, rows out."""
 
-from .column_values import moment_of
-from .decisions import decision_id, decision_rows, noindex_row, rejection_of
-from .failures import failure_of
+from .column_values import to_datetime
+from .decisions import decision_id, decision_rows, noindex_row, rejection_row
+from .failures import failure_row
 from .frontier import dropped_host_row, dropped_url_row, host_row, url_row
-from .pages import removal_row, row_of, touch_row
+from .pages import page_row, removal_row, touch_row
 from .products import product_rows
 from .row_models import (
     DecisionRow,
@@ -19,10 +19,9 @@ from .row_models import (
     TouchRow,
     UrlRow,
 )
-from .stored_text import is_text_in_object, parse_text_object, stored_text
+from .stored_text import choose_stored_text, is_text_in_object, parse_text_object
 
 __all__ = [
-    "Changes",
     "DecisionRow",
     "DroppedHostRow",
     "DroppedUrlRow",
@@ -31,23 +30,24 @@ __all__ = [
     "PageRow",
     "ProductRow",
     "RemovalRow",
+    "RowChanges",
     "TouchRow",
     "UrlRow",
+    "choose_stored_text",
     "decision_id",
-    "decisions_of",
-    "dropped_host_of",
-    "dropped_url_of",
-    "failure_of",
-    "host_row_of",
-    "is_elsewhere",
-    "moment_of",
-    "noindex_decision",
-    "product_rows_of",
-    "rejection_of",
-    "removal_of",
-    "row_of",
-    "stored_text",
-    "text_of_object",
-    "touch_of",
-    "url_row_of",
+    "decision_rows",
+    "dropped_host_row",
+    "dropped_url_row",
+    "failure_row",
+    "host_row",
+    "is_text_in_object",
+    "noindex_row",
+    "page_row",
+    "parse_text_object",
+    "product_rows",
+    "rejection_row",
+    "removal_row",
+    "to_datetime",
+    "touch_row",
+    "url_row",
 ]

@@ -1,4 +1,4 @@
-"""Where and when: the host and domain that a URL is filed under, and moments as the database has them."""
+"""Column values that several tables share: host and domain of a URL, times, clipped texts."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from strider.contracts import EncodeError
 from strider.urls import host_of, registrable_domain
 
 MAX_URL_CHARACTERS: Final = 4096
-"""Longest text of a URL in a row: what was refused for its length may be very long."""
+"""Longest URL in a row: one that was refused for its length may be very long."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MS: Final = 253_402_300_799_999
-"""The end of the year 9999, beyond which no date goes."""
+"""The end of the year 9999, the latest time that datetime can hold."""
 
 
-def moment_of(milliseconds: int) -> datetime:
-    """Turn milliseconds since 1970 into a moment; what lies outside of all calendars goes to their ends."""
+def to_datetime(milliseconds: int) -> datetime:
+    """Return milliseconds since 1970 as a time, clamped to the supported range."""
     return _EPOCH + timedelta(milliseconds=min(max(milliseconds, 0), _LAST_MS))
 
 
-def place_of(url: str) -> tuple[str, str]:
-    """Give host and registrable domain; both empty for a text that is no URL."""
+def host_and_domain(url: str) -> tuple[str, str]:
+    """Return host and registrable domain; both empty for an invalid URL."""
     try:
         name = host_of(url)
         return name, registrable_domain(name)
@@ -31,5 +31,5 @@ def place_of(url: str) -> tuple[str, str]:
 
 
 def clip(text: str, characters: int) -> str:
-    """Keep the beginning of what is too long."""
+    """Return the text, cut to this length with an ellipsis."""
     return text if len(text) <= characters else text[: characters - 1] + "…"

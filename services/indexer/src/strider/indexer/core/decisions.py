@@ -1,7 +1,7 @@
-"""Why was a URL not crawled, or not stored: one row for each decision.
+"""Rows of decisions: why a URL was not crawled, or not stored.
 
-A row is named by what was decided about what, in which run and by whom, so that a decision that is
-read twice, or made again on the next page that links to the same URL, is the same row.
+The id of a row follows from decision, URL, run and service, so that a decision that is read twice, or made
+again on the next page that links to the same URL, is the same row.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 from strider.contracts.generated.enums import Decision, DecisionReason, RejectionReason
 from strider.contracts.generated.events import PageParsed, PageRejected, PageValidated, UrlsDecided
 
-from .column_values import MAX_URL_CHARACTERS, clip, moment_of, place_of
+from .column_values import MAX_URL_CHARACTERS, clip, host_and_domain, to_datetime
 from .row_models import DecisionRow
 
 T = TypeVar("T")
@@ -22,9 +22,9 @@ T = TypeVar("T")
 MAX_DETAIL_CHARACTERS: Final = 1000
 
 DECIDED_BY: Final = "indexer"
-"""Who decides that a page is not stored because it asks for that."""
+"""The service that decides not to store a page with noindex."""
 
-REASONS: Final[Mapping[str, DecisionReason]] = MappingProxyType(
+DECISION_REASONS: Final[Mapping[str, DecisionReason]] = MappingProxyType(
     {
         RejectionReason.NEAR_DUPLICATE: DecisionReason.NEAR_DUPLICATE,
         RejectionReason.HANDLER_CRASHED: DecisionReason.HANDLER_CRASHED,
@@ -40,16 +40,16 @@ REASONS: Final[Mapping[str, DecisionReason]] = MappingProxyType(
         RejectionReason.PARSER_CRASHED: DecisionReason.UNREADABLE,
     }
 )
-"""The few words under which rejections are filed; all others are `rejected`, and the detail says which."""
+"""Reasons of decisions by reasons of rejections; all others are `rejected`, with the reason in the detail."""
 
 
 def decision_rows(decided: UrlsDecided) -> Iterator[DecisionRow]:
-    """Make a row of each URL that was decided about; raises ValueError where the arrays do not fit."""
-    by, decided_at = decided.decided_by, moment_of(decided.decided_at_ms)
-    for url, key, decision, reason, detail, job, execution, sequence, status, depth, target in _items(
+    """Yield a row for each URL that was decided about; raises ValueError where the arrays do not match."""
+    by, decided_at = decided.decided_by, to_datetime(decided.decided_at_ms)
+    for url, key, decision, reason, detail, job, execution, sequence, status, depth, target in _zip_arrays(
         decided
     ):
-        host, domain = place_of(url)
+        host, domain = host_and_domain(url)
         yield DecisionRow(
             id=decision_id(job, execution, key or url, decision, reason, by),
             url_key=key,
@@ -72,9 +72,9 @@ def decision_rows(decided: UrlsDecided) -> Iterator[DecisionRow]:
         )
 
 
-def rejection_of(page: PageRejected) -> DecisionRow:
-    """Make the row of a page that is no content."""
-    reason = REASONS.get(page.rejection_reason, DecisionReason.REJECTED)
+def rejection_row(page: PageRejected) -> DecisionRow:
+    """Return the row of a page that was rejected."""
+    reason = DECISION_REASONS.get(page.rejection_reason, DecisionReason.REJECTED)
     detail = ": ".join(part for part in (page.rejection_reason, page.detail) if part)
     return _not_stored_row(
         page, reason, detail=detail, decided_by=page.rejected_by, at_ms=page.rejected_at_ms
@@ -82,7 +82,7 @@ def rejection_of(page: PageRejected) -> DecisionRow:
 
 
 def noindex_row(validated: PageValidated) -> DecisionRow:
-    """Make the row of a page that asks not to be stored."""
+    """Return the row of a page with noindex."""
     return _not_stored_row(
         validated.page,
         DecisionReason.NOINDEX,
@@ -93,7 +93,7 @@ def noindex_row(validated: PageValidated) -> DecisionRow:
 
 
 def decision_id(*parts: str) -> str:
-    """Name a decision by its parts, in an order and with lengths that no other parts can imitate."""
+    """Return a decision's id, a hash of its parts with their lengths, so that no other parts collide."""
     digest = blake2b(digest_size=16)
     for part in parts:
         encoded = part.encode("utf-8", "surrogatepass")
@@ -104,7 +104,7 @@ def decision_id(*parts: str) -> str:
 def _not_stored_row(
     page: PageRejected | PageParsed, reason: str, *, detail: str, decided_by: str, at_ms: int
 ) -> DecisionRow:
-    host, domain = place_of(page.url)
+    host, domain = host_and_domain(page.url)
     decision = Decision.NOT_STORED
     return DecisionRow(
         id=decision_id(page.job_id, page.execution_id, page.url_key, decision, reason, decided_by),
@@ -124,12 +124,12 @@ def _not_stored_row(
         depth=page.depth,
         page_url=page.referrer,
         redirect_target="",
-        decided_at=moment_of(at_ms),
+        decided_at=to_datetime(at_ms),
     )
 
 
-def _items(decided: UrlsDecided) -> Iterator[tuple[Any, ...]]:
-    """Go through the parallel arrays; what is said once holds for all."""
+def _zip_arrays(decided: UrlsDecided) -> Iterator[tuple[Any, ...]]:
+    """Iterate over the parallel arrays; a single value holds for all."""
     count = len(decided.urls)
     return zip(
         decided.urls,
@@ -148,5 +148,5 @@ def _items(decided: UrlsDecided) -> Iterator[tuple[Any, ...]]:
 
 
 def _or_default(values: Sequence[T], default: T, count: int) -> Sequence[T]:
-    """Give what an array says, or the same for all where it is empty."""
+    """Return the array, or the default for all where it is empty."""
     return values or (default,) * count

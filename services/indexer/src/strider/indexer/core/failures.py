@@ -1,7 +1,7 @@
-"""Which requests failed, and how.
+"""Rows of failed requests.
 
-A request that brought a page, or an answer that says where to go next, is no failure. Whether a
-failed one is tried again is not decided here, and not known.
+A request that brought a page, or a response that redirects, is not a failure. Whether a failed request is
+retried is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from typing import Final
 from strider.contracts.generated.enums import FetchOutcome, RequestKind
 from strider.contracts.generated.events import FetchCompleted
 
-from .column_values import MAX_URL_CHARACTERS, clip, moment_of, place_of
+from .column_values import MAX_URL_CHARACTERS, clip, host_and_domain, to_datetime
 from .row_models import FailureRow
 
 MAX_MESSAGE_CHARACTERS: Final = 1000
 
-ANSWERS: Final = frozenset({FetchOutcome.FETCHED, FetchOutcome.NOT_MODIFIED, FetchOutcome.REDIRECTED})
-"""Outcomes that are no failure."""
+NOT_FAILURES: Final = frozenset({FetchOutcome.FETCHED, FetchOutcome.NOT_MODIFIED, FetchOutcome.REDIRECTED})
+"""Outcomes that are not failures."""
 
 
-def failure_of(completed: FetchCompleted) -> FailureRow | None:
-    """Make the row of a failed request; None for one that did not fail."""
-    if completed.outcome in ANSWERS or _is_missing_robots(completed):
+def failure_row(completed: FetchCompleted) -> FailureRow | None:
+    """Return the row of a failed request; None for one that did not fail."""
+    if completed.outcome in NOT_FAILURES or _is_missing_robots(completed):
         return None
-    host, domain = place_of(completed.url)
+    host, domain = host_and_domain(completed.url)
     return FailureRow(
         url_key=completed.url_key,
         job_id=completed.job_id,
@@ -44,10 +44,10 @@ def failure_of(completed: FetchCompleted) -> FailureRow | None:
         duration_ms=round(completed.total_us / 1000),
         remote_address=completed.remote_address,
         worker_id=completed.worker_id,
-        failed_at=moment_of(completed.completed_at_ms),
+        failed_at=to_datetime(completed.completed_at_ms),
     )
 
 
 def _is_missing_robots(completed: FetchCompleted) -> bool:
-    """Whether it is a robots.txt that is not there, as on most sites: that is an answer too (RFC 9309)."""
+    """Whether it is a missing robots.txt, as on most sites: a valid answer by RFC 9309."""
     return completed.kind == RequestKind.ROBOTS and 400 <= completed.status < 500  # noqa: PLR2004  # HTTP's classes

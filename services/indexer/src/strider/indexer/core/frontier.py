@@ -1,6 +1,6 @@
-"""Rows of what the frontier says of its entries, its hosts and their robots.txt.
+"""Rows of the frontier's entries, of hosts, and of their robots.txt.
 
-Both logs keep the latest record of each key; so does the row. What was dropped from a log is dropped here.
+Both logs keep the latest record of each key; so does the table. A tombstone in a log deletes the row.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from datetime import datetime
 from strider.contracts.entry_states import url_status
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 
-from .column_values import MAX_URL_CHARACTERS, clip, moment_of, place_of
+from .column_values import MAX_URL_CHARACTERS, clip, host_and_domain, to_datetime
 from .row_models import DroppedHostRow, DroppedUrlRow, HostRow, UrlRow
 
 
 def url_row(entry: EntryRecorded) -> UrlRow:
-    """Make the row of an entry."""
-    host, domain = place_of(entry.url)
+    """Return the row of an entry."""
+    host, domain = host_and_domain(entry.url)
     is_open = not entry.closed_at_ms
     return UrlRow(
         url_key=entry.url_key,
@@ -42,23 +42,23 @@ def url_row(entry: EntryRecorded) -> UrlRow:
         content_hash=entry.text_hash,
         raw_hash=entry.raw_hash,
         unchanged_count=entry.unchanged_count,
-        discovered_at=_moment(entry.discovered_at_ms),
-        last_crawled_at=_moment(entry.fetched_at_ms),
-        next_crawl_at=_moment(entry.due_at_ms if is_open else entry.next_crawl_at_ms),
-        changed_at=_moment(entry.changed_at_ms),
-        closed_at=_moment(entry.closed_at_ms),
-        updated_at=moment_of(entry.updated_at_ms),
+        discovered_at=_optional_datetime(entry.discovered_at_ms),
+        last_crawled_at=_optional_datetime(entry.fetched_at_ms),
+        next_crawl_at=_optional_datetime(entry.due_at_ms if is_open else entry.next_crawl_at_ms),
+        changed_at=_optional_datetime(entry.changed_at_ms),
+        closed_at=_optional_datetime(entry.closed_at_ms),
+        updated_at=to_datetime(entry.updated_at_ms),
     )
 
 
 def dropped_url_row(key: bytes) -> DroppedUrlRow:
-    """Name the row of an entry that the log has dropped: its key is the job, a slash, the URL's key."""
+    """Return the row to delete for an entry's tombstone: its key is the job id, a slash, the URL's key."""
     job_id, _, url_key = key.decode("utf-8", "replace").rpartition("/")
     return DroppedUrlRow(url_key, job_id)
 
 
 def host_row(record: HostRecorded) -> HostRow:
-    """Make the row of a group, or of an origin's robots.txt."""
+    """Return the row of a host group, or of an origin's robots.txt."""
     return HostRow(
         name=record.origin or record.group,
         kind=record.kind,
@@ -69,14 +69,14 @@ def host_row(record: HostRecorded) -> HostRow:
         max_in_flight=record.max_in_flight,
         is_active=record.is_active,
         breaker=record.breaker,
-        blocked_until=_moment(record.blocked_until_ms),
+        blocked_until=_optional_datetime(record.blocked_until_ms),
         block_reason=record.block_reason,
-        barred_until=_moment(record.barred_until_ms),
+        barred_until=_optional_datetime(record.barred_until_ms),
         barred_by=record.blocked_by,
         barred_for=record.block_detail,
         failures=record.failures,
-        unreachable_since=_moment(record.unreachable_since_ms),
-        last_success_at=_moment(record.last_success_at_ms),
+        unreachable_since=_optional_datetime(record.unreachable_since_ms),
+        last_success_at=_optional_datetime(record.last_success_at_ms),
         last_error_class=record.last_error_class,
         pages_fetched=record.pages_fetched,
         requests_failed=record.requests_failed,
@@ -85,18 +85,18 @@ def host_row(record: HostRecorded) -> HostRow:
         robots_text=record.robots_text,
         robots_status=record.robots_status,
         robots_url=clip(record.robots_url, MAX_URL_CHARACTERS),
-        robots_fetched_at=_moment(record.robots_fetched_at_ms),
-        robots_expires_at=_moment(record.robots_expires_at_ms),
+        robots_fetched_at=_optional_datetime(record.robots_fetched_at_ms),
+        robots_expires_at=_optional_datetime(record.robots_expires_at_ms),
         sitemap_urls=json.dumps(record.sitemap_urls),
-        updated_at=moment_of(record.updated_at_ms),
+        updated_at=to_datetime(record.updated_at_ms),
     )
 
 
 def dropped_host_row(key: bytes) -> DroppedHostRow:
-    """Name the row of a host that the log has dropped."""
+    """Return the row to delete for a host's tombstone."""
     return DroppedHostRow(key.decode("utf-8", "replace"))
 
 
-def _moment(milliseconds: int) -> datetime | None:
-    """Turn a moment that may not have come into one that may not be there."""
-    return moment_of(milliseconds) if milliseconds else None
+def _optional_datetime(milliseconds: int) -> datetime | None:
+    """Return milliseconds since 1970 as a time; None for 0."""
+    return to_datetime(milliseconds) if milliseconds else None

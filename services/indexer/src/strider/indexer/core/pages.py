@@ -1,7 +1,7 @@
-"""What of a validated page is stored?
+"""Rows of validated pages: to insert, to update as unchanged, to delete.
 
-A page becomes a row; one that has not changed moves its row on; one that asks not to be stored
-takes its row away. Older fetches are told from newer ones by their sequence, where rows meet.
+A page becomes a row; an unchanged page updates its row; a page with noindex deletes its row. Fetch sequences
+order the fetches of a page when rows are written.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import json
 
 from strider.contracts.generated.events import PageParsed, PageValidated
 
-from .column_values import moment_of, place_of
+from .column_values import host_and_domain, to_datetime
 from .row_models import PageRow, RemovalRow, TouchRow
 
 
-def row_of(validated: PageValidated, text: str) -> PageRow:
-    """Make the row of a page; `text` is what is stored of its texts. As long as the table is wide."""
+def page_row(validated: PageValidated, text: str) -> PageRow:
+    """Return the row of a page; `text` is the text to store. As long as the table is wide."""
     page, verdict = validated.page, validated.verdict
-    host, domain = place_of(page.url)
-    crawled_at = moment_of(page.fetched_at_ms)
+    host, domain = host_and_domain(page.url)
+    crawled_at = to_datetime(page.fetched_at_ms)
     return PageRow(
         url_key=page.url_key,
         job_id=page.job_id,
@@ -36,7 +36,7 @@ def row_of(validated: PageValidated, text: str) -> PageRow:
         raw_hash=page.raw_hash,
         depth=page.depth,
         referrer=page.referrer,
-        redirect_chain=as_json(page.redirect_chain),
+        redirect_chain=to_json(page.redirect_chain),
         title=page.title,
         description=page.description,
         canonical_url=page.canonical_url,
@@ -51,7 +51,7 @@ def row_of(validated: PageValidated, text: str) -> PageRow:
         links_count=page.links_found,
         validation_status=verdict.validation_status,
         quality=verdict.quality,
-        warnings=as_json(verdict.warnings),
+        warnings=to_json(verdict.warnings),
         parse_outcome=page.outcome,
         parser=page.parser,
         parser_version=page.parser_version,
@@ -61,18 +61,18 @@ def row_of(validated: PageValidated, text: str) -> PageRow:
         etag=page.etag,
         last_modified=page.last_modified,
         body_object=page.body_object,
-        metadata=as_json(page.metadata),
+        metadata=to_json(page.metadata),
         crawl_duration_ms=round(page.total_us / 1000),
         parse_duration_ms=page.parse_us / 1000,
         crawled_at=crawled_at,
-        validated_at=moment_of(verdict.validated_at_ms),
+        validated_at=to_datetime(verdict.validated_at_ms),
         first_crawled_at=crawled_at,
         changed_at=crawled_at,
     )
 
 
 def touch_row(validated: PageValidated) -> TouchRow:
-    """Say what moves on for a page that has not changed."""
+    """Return what an unchanged page updates in its row."""
     page = validated.page
     return TouchRow(
         url_key=page.url_key,
@@ -83,13 +83,13 @@ def touch_row(validated: PageValidated) -> TouchRow:
         etag=page.etag,
         last_modified=page.last_modified,
         crawl_duration_ms=round(page.total_us / 1000),
-        crawled_at=moment_of(page.fetched_at_ms),
-        validated_at=moment_of(validated.verdict.validated_at_ms),
+        crawled_at=to_datetime(page.fetched_at_ms),
+        validated_at=to_datetime(validated.verdict.validated_at_ms),
     )
 
 
 def removal_row(page: PageParsed) -> RemovalRow:
-    """Name the row that a page which asks not to be stored must not leave behind."""
+    """Return the key of the row that a page with noindex deletes."""
     return RemovalRow(page.url_key, page.job_id, page.fetch_sequence)
 
 
@@ -97,6 +97,6 @@ def _error_message(page: PageParsed) -> str:
     return ": ".join(part for part in (page.error_class, page.error_message) if part)
 
 
-def as_json(value: object) -> str:
-    """Write JSON; most are empty, and those are the same text each time."""
+def to_json(value: object) -> str:
+    """Return JSON; most values are empty, and share one text."""
     return json.dumps(value, ensure_ascii=False) if value else ("{}" if isinstance(value, dict) else "[]")

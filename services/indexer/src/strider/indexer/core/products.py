@@ -1,7 +1,7 @@
-"""Which rows do the products of a page become?
+"""Rows of the products of a page.
 
-A product is known by its URL: its own where the page gives one, else the page's. What stands at a URL
-that others of the page have as well gets a key of its own, so that nothing which a page offers is lost.
+The key of a product is its URL: its own where the page has one, else the page's. A product whose URL is used
+by another product of the page gets a derived key, so that none is lost.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from typing import Final
 from strider.contracts.generated.events import PageParsed, PageValidated, Product
 from strider.urls import RefusedUrl, url_hash, url_key_of_text
 
-from .column_values import moment_of, place_of
-from .pages import as_json
+from .column_values import host_and_domain, to_datetime
+from .pages import to_json
 from .row_models import ProductRow
 
 MAX_PRICE_CHARACTERS: Final = 40
-"""Longer numbers are no prices, and the database has an end somewhere."""
+"""Longer numbers are not prices, and the database has a limit."""
 
 
 def product_rows(validated: PageValidated) -> list[ProductRow]:
-    """Make the rows of everything that a page offers."""
+    """Return the rows of all products of a page."""
     page = validated.page
     return [
-        _row(validated, product, name=name, url=url, is_own_page=is_own)
-        for product, (name, url, is_own) in zip(page.products, _named(page), strict=True)
+        _product_row(validated, product, name=name, url=url, is_own_page=is_own)
+        for product, (name, url, is_own) in zip(page.products, _product_keys(page), strict=True)
     ]
 
 
-def _named(page: PageParsed) -> Iterator[tuple[str, str, bool]]:
-    """Give key and URL of each product, and whether the page is its own."""
+def _product_keys(page: PageParsed) -> Iterator[tuple[str, str, bool]]:
+    """Yield key and URL of each product, and whether the page is its own."""
     own = {page.url_key, _url_key(page.canonical_url)}
     met: set[str] = set()
     for number, product in enumerate(page.products):
@@ -41,27 +41,29 @@ def _named(page: PageParsed) -> Iterator[tuple[str, str, bool]]:
         name = name or page.url_key
         is_own = name in own
         marks = [f"{what} {value}" for what, value in (("sku", product.sku), ("gtin", product.gtin)) if value]
-        marks.append(f"number {number}")  # nobody else's
-        names = (name, *(_beside(name, mark) for mark in marks))
+        marks.append(f"number {number}")  # unique within the page
+        names = (name, *(_derived_key(name, mark) for mark in marks))
         name = next(each for each in names if each not in met)
         met.add(name)
         yield name, url, is_own
 
 
-def _beside(name: str, mark: str) -> str:
+def _derived_key(name: str, mark: str) -> str:
     return sha256(f"{name}#{mark}".encode(errors="replace")).hexdigest()
 
 
 def _url_key(url: str) -> str:
-    """Give the key of a URL; empty for what is none."""
+    """Return the key of a URL; empty for an invalid one."""
     normal = url_key_of_text(url) if url else ""
     return "" if not normal or isinstance(normal, RefusedUrl) else url_hash(normal)
 
 
-def _row(validated: PageValidated, product: Product, *, name: str, url: str, is_own_page: bool) -> ProductRow:
+def _product_row(
+    validated: PageValidated, product: Product, *, name: str, url: str, is_own_page: bool
+) -> ProductRow:
     page = validated.page
-    host, domain = place_of(url)
-    crawled_at = moment_of(page.fetched_at_ms)
+    host, domain = host_and_domain(url)
+    crawled_at = to_datetime(page.fetched_at_ms)
     return ProductRow(
         url_hash=name,
         job_id=page.job_id,
@@ -76,11 +78,11 @@ def _row(validated: PageValidated, product: Product, *, name: str, url: str, is_
         fetch_sequence=page.fetch_sequence,
         product_name=product.name,
         description=product.description,
-        price=_decimal(product.price),
+        price=_parse_decimal(product.price),
         currency=product.currency,
-        old_price=_decimal(product.old_price),
-        price_low=_decimal(product.price_low),
-        price_high=_decimal(product.price_high),
+        old_price=_parse_decimal(product.old_price),
+        price_low=_parse_decimal(product.price_low),
+        price_high=_parse_decimal(product.price_high),
         availability=product.availability,
         rating=product.rating if product.rating >= 0 else None,
         review_count=product.review_count if product.review_count >= 0 else None,
@@ -92,9 +94,9 @@ def _row(validated: PageValidated, product: Product, *, name: str, url: str, is_
         condition=product.condition,
         seller=product.seller,
         images=_images_json(product),
-        sources=as_json(product.sources),
-        confidences=as_json(product.confidences),
-        metadata=as_json(product.extra),
+        sources=to_json(product.sources),
+        confidences=to_json(product.confidences),
+        metadata=to_json(product.extra),
         validation_status=validated.verdict.validation_status,
         parser=page.parser,
         parser_version=page.parser_version,
@@ -104,8 +106,8 @@ def _row(validated: PageValidated, product: Product, *, name: str, url: str, is_
     )
 
 
-def _decimal(text: str) -> Decimal | None:
-    """Read a number; what is none is unknown."""
+def _parse_decimal(text: str) -> Decimal | None:
+    """Return a decimal number; None for an invalid one."""
     if not text or len(text) > MAX_PRICE_CHARACTERS:
         return None
     try:
@@ -127,4 +129,4 @@ def _images_json(product: Product) -> str:
     )
     names = ("url", "kind", "alt", "position", "width", "height", "bytes")
     images = [dict(zip(names, image, strict=True)) for image in zip(*columns, strict=False)]
-    return as_json(images)
+    return to_json(images)

@@ -1,7 +1,7 @@
-"""Rows of the read models, in the order of their tables' columns.
+"""Row models, with fields in the order of the tables' columns.
 
-The names of the fields are the names of the columns; which type a column has, and when a row
-replaces another, is the database adapter's matter.
+The names of the fields are the names of the columns; the types of columns, and when a row replaces another,
+are decided by the database adapter.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from strider.contracts.generated.events import DeadLetter
 
 
 class PageRow(NamedTuple):
-    """A page as it was found by one fetch."""
+    """A page as one fetch found it."""
 
     url_key: str
     job_id: str
@@ -69,7 +69,7 @@ class PageRow(NamedTuple):
 
 
 class TouchRow(NamedTuple):
-    """A page that the server says has not changed: what of its row moves on."""
+    """The columns that change for a page that the server reports as unchanged."""
 
     url_key: str
     job_id: str
@@ -84,7 +84,7 @@ class TouchRow(NamedTuple):
 
 
 class RemovalRow(NamedTuple):
-    """A page that no longer wants to be stored."""
+    """The key of a page that must not be stored."""
 
     url_key: str
     job_id: str
@@ -92,7 +92,7 @@ class RemovalRow(NamedTuple):
 
 
 class ProductRow(NamedTuple):
-    """A product as a page offers it. Rows are written in this order, of rows that are the same the last."""
+    """A product as a page offers it. Sorted in this order; of rows with the same key the last one stays."""
 
     url_hash: str
     job_id: str
@@ -158,7 +158,7 @@ class DecisionRow(NamedTuple):
 
 
 class FailureRow(NamedTuple):
-    """A request that brought no page."""
+    """A request that failed."""
 
     url_key: str
     job_id: str
@@ -182,7 +182,7 @@ class FailureRow(NamedTuple):
 
 
 class UrlRow(NamedTuple):
-    """Where the frontier has a URL of a job."""
+    """The state of a URL in the frontier of a job."""
 
     url_key: str
     job_id: str
@@ -215,14 +215,14 @@ class UrlRow(NamedTuple):
 
 
 class DroppedUrlRow(NamedTuple):
-    """An entry that is no longer in the frontier."""
+    """The key of an entry that is no longer in the frontier."""
 
     url_key: str
     job_id: str
 
 
 class HostRow(NamedTuple):
-    """A group's state, or an origin's robots.txt."""
+    """The state of a host group, or an origin's robots.txt."""
 
     name: str
     kind: str
@@ -256,14 +256,14 @@ class HostRow(NamedTuple):
 
 
 class DroppedHostRow(NamedTuple):
-    """A host that is no longer in the log."""
+    """The key of a host that is no longer in the log."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class RowChanges:
-    """Everything that one batch of events changes."""
+    """All rows that one batch of events writes."""
 
     pages: Sequence[PageRow] = ()
     touches: Sequence[TouchRow] = ()

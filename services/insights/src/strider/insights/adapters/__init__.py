@@ -1,21 +1,20 @@
-"""What insights waits for: Faust with its table, a watch over it, schemas, and the process's metrics."""
+"""I/O of insights: Faust with its table, a monitor, schema lookup and metrics."""
 
 from .application import FaustApplication
-from .changelog import ensure_changelog_topic
-from .host_table import WRITE_INTERVAL_SECONDS, HostTable
-from .metrics import SHOW_SECONDS, ProcessMeter, RetentionLossReporter
-from .monitor import Watch, run_periodically
-from .schema_lookup import Schemas
+from .host_table import WRITE_INTERVAL_SECONDS, HostTable, ensure_changelog_topic
+from .metrics import GAUGE_INTERVAL_SECONDS, InsightsMetrics, RetentionLossReporter
+from .monitor import FaustMonitor, run_periodically
+from .schema_lookup import SchemaLookup
 
 __all__ = [
-    "SHOW_SECONDS",
-    "WRITE_SECONDS",
+    "GAUGE_INTERVAL_SECONDS",
+    "WRITE_INTERVAL_SECONDS",
     "FaustApplication",
+    "FaustMonitor",
     "HostTable",
-    "Losses",
-    "ProcessMeter",
-    "Schemas",
-    "Watch",
-    "prepare_changelog",
+    "InsightsMetrics",
+    "RetentionLossReporter",
+    "SchemaLookup",
+    "ensure_changelog_topic",
     "run_periodically",
 ]

@@ -1,7 +1,7 @@
-"""Faust, run within our process: how it is set up, how it lives, what can be seen of it, how it ends.
+"""Run a Faust application within this process: set-up, run, state, shutdown.
 
-Faust is told everything here, so that it reads no environment, opens no port, and keeps no file that
-anybody needs. It commits on its own, which is why nothing but what can be counted again is given to it.
+All options of Faust are set here, so that it reads no environment variables, opens no port and keeps no file
+that is needed. It commits on its own, so only events that may be counted again are given to it.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from strider.insights.topology import ConsumedMessage
 from strider.messaging.errors import InfrastructureError
 from strider.messaging.kafka import KafkaConnection
 from strider.messaging.ports import TopicPartition
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.process.exit_codes import ExitCode
 
 from .consumer import ContiguousConsumer, OnRetentionGap
 
 APPLICATION_NAME: Final = "insights"
-"""Consumer group, and first part of the names of Faust's own topics."""
+"""Consumer group, and prefix of the names of Faust's own topics."""
 BUFFER_MESSAGES: Final = 1000
-CLOSE_SECONDS: Final = 4.0
-"""How long Faust may take to go."""
-LOUD: Final = {"faust.transport.producer": logging.ERROR}
-"""It warns of a buffer that is full for a moment, which is how it waits."""
+CLOSE_TIMEOUT_SECONDS: Final = 4.0
+"""How long Faust may take to stop."""
+_LOGGER_LEVELS: Final = {"faust.transport.producer": logging.ERROR}
+"""The producer warns whenever its buffer is full for a moment, which is how it waits."""
 
 OnMessage: TypeAlias = Callable[[ConsumedMessage], Awaitable[None]]
 
@@ -40,11 +41,11 @@ _log = logger("insights")
 
 
 class FaustStopped(InfrastructureError):
-    """Faust has stopped of its own accord."""
+    """Faust stopped by itself."""
 
 
 class FaustApplication:
-    """A Faust application."""
+    """A Faust application with its consumer, tables and state."""
 
     def __init__(
         self,
@@ -53,10 +54,10 @@ class FaustApplication:
         shards: int,
         session_seconds: float,
         on_progress: Callable[[], None] = lambda: None,
-        on_retention_gap: OnRetentionGap = lambda _taken: None,
+        on_retention_gap: OnRetentionGap = lambda _gap: None,
         exit_now: Callable[[int], Any] = os._exit,
     ) -> None:
-        for name, level in {"faust": logging.WARNING, "mode": logging.WARNING, **LOUD}.items():
+        for name, level in {"faust": logging.WARNING, "mode": logging.WARNING, **_LOGGER_LEVELS}.items():
             logging.getLogger(name).setLevel(level)
         self._on_progress = on_progress
         self._exit_now = exit_now
@@ -67,15 +68,15 @@ class FaustApplication:
         self._app.on_partitions_revoked.connect(self._on_revoked, weak=False)
 
     def table(self, name: str, *, partitions: int) -> Any:
-        """Have a table; its log must be there when this starts."""
+        """Return a table; its changelog topic must exist when the application starts."""
         return self._app.Table(name, partitions=partitions)
 
     def before_revoke(self, hook: Callable[[], Awaitable[None]]) -> None:
-        """Have something done before partitions go to another process, or the process ends."""
+        """Register a hook that runs before partitions are revoked, or the process stops."""
         self._revoke_hooks.append(hook)
 
-    def feed(self, topics: Iterable[str], on_message: OnMessage) -> None:
-        """Give the messages of topics to a method, one by one.
+    def subscribe(self, topics: Iterable[str], on_message: OnMessage) -> None:
+        """Pass the messages of topics to a handler, one by one.
 
         Not in Faust's batches: they leave gaps in what is acknowledged, behind which it commits no more.
         """
@@ -91,9 +92,9 @@ class FaustApplication:
         async def agent(stream: Any) -> None:
             async for event in stream.events():
                 try:
-                    await on_message(_heard(event.message))
+                    await on_message(_consumed_message(event.message))
                 except Exception as failure:
-                    # Faust would start the agent again, and leave out what it has failed at.
+                    # Faust would restart the agent and skip the message that failed.
                     self._fail(failure)
                     raise
                 self._on_progress()
@@ -101,9 +102,9 @@ class FaustApplication:
         self._app.agent(channel, name=APPLICATION_NAME)(agent)
 
     async def run(self) -> None:
-        """Run until stopped; raises what ended it otherwise."""
+        """Run until stopped; raises the failure that ended it otherwise."""
         await self._app.start()
-        _log.info("Tables Started")
+        _log.emit(log_events.INSIGHTS_STARTED)
         ended = asyncio.ensure_future(self._app.wait_until_stopped())
         try:
             await asyncio.wait({ended, self._failed}, return_when=asyncio.FIRST_COMPLETED)
@@ -111,50 +112,50 @@ class FaustApplication:
             ended.cancel()
         if self._failed.done():
             raise self._failed.result()
-        raise FaustStopped(f"Faust has ended: {self._app.crash_reason!r}") from self._app.crash_reason
+        raise FaustStopped(f"Faust has stopped: {self._app.crash_reason!r}") from self._app.crash_reason
 
     async def close(self) -> None:
         """Commit and leave the group.
 
-        Faust joins its threads on our event loop, so that no timeout of asyncio's is heard while a
-        thread waits for a broker that does not answer: time is kept outside of the loop.
+        Faust joins its threads on the event loop of this process, so a timeout of asyncio does not fire while
+        a thread waits for a broker that does not respond: a timer thread keeps the time.
         """
-        guard = threading.Timer(CLOSE_SECONDS, self._give_up)
+        guard = threading.Timer(CLOSE_TIMEOUT_SECONDS, self._exit_without_faust)
         guard.daemon = True
         guard.start()
         try:
             if self._app.started:
-                await self._leave()
+                await self._run_revoke_hooks()
             await self._app.stop()
         finally:
             guard.cancel()
 
     def waiting_for(self) -> Iterator[str]:
-        """Say what it waits for before it can count."""
+        """Yield what is missing before it can count."""
         recovery = self._app.tables.recovery
         if self._app.rebalancing or recovery.in_recovery or not recovery.completed.is_set():
             yield f"{APPLICATION_NAME}: joining its group and reading its table"
 
-    def remaining(self) -> int:
-        """Count what is still to be read of the tables' logs."""
+    def remaining_records(self) -> int:
+        """Return how many records of the tables' changelogs are still to be read."""
         return int(self._app.tables.recovery.active_remaining_total())
 
     def partitions(self, topic: str) -> frozenset[int]:
-        """List the partitions of a topic that this process has now."""
-        return frozenset(place.partition for place in self._app.consumer.assignment() if place.topic == topic)
+        """Return the partitions of a topic that are assigned to this process."""
+        return frozenset(tp.partition for tp in self._app.consumer.assignment() if tp.topic == topic)
 
     async def lag(self, topics: Iterable[str]) -> Mapping[TopicPartition, int]:
-        """Ask the broker how much of topics waits behind what was committed, by partition that is here."""
+        """Return the lag behind the committed offset of each partition that is assigned here."""
         consumer = self._app.consumer
-        places = [place for place in consumer.assignment() if place.topic in set(topics)]
-        if not places:
+        tps = [tp for tp in consumer.assignment() if tp.topic in set(topics)]
+        if not tps:
             return {}
-        ends = await consumer.highwaters(*places)
-        committed = {place: consumer._committed_offset[place] or 0 for place in places}  # noqa: SLF001  # no method
-        return {TopicPartition(*place): max(0, ends[place] - committed[place]) for place in places}
+        ends = await consumer.highwaters(*tps)
+        committed = {tp: consumer._committed_offset[tp] or 0 for tp in tps}  # noqa: SLF001  # no method
+        return {TopicPartition(*tp): max(0, ends[tp] - committed[tp]) for tp in tps}
 
     async def reread_skipped(self) -> None:
-        """Go back to what Faust has passed over, once it reads."""
+        """Seek back to messages that Faust has skipped, once it is running."""
         if not any(self.waiting_for()):
             await self._app.consumer.read_again()
 
@@ -163,19 +164,19 @@ class FaustApplication:
             self._failed.set_result(failure)
 
     async def _on_revoked(self, *_app: Any, **_revoked: Any) -> None:
-        await self._leave()
+        await self._run_revoke_hooks()
 
-    async def _leave(self) -> None:
+    async def _run_revoke_hooks(self) -> None:
         for work in self._revoke_hooks:
             await work()
 
-    def _give_up(self) -> None:
-        _log.critical("Faust Does Not Stop", why="ending without it", seconds=CLOSE_SECONDS)
+    def _exit_without_faust(self) -> None:
+        _log.emit(log_events.FAUST_NOT_STOPPED, seconds=CLOSE_TIMEOUT_SECONDS)
         self._exit_now(int(ExitCode.TERMINATED))
 
 
 class _InMemoryApp(faust.App):
-    """Faust without the folders that it makes at each start, for tables that have no files."""
+    """Faust without the directories that it makes at each start, for tables that have no files."""
 
     def _create_directories(self) -> None:
         """Make none: a process that is killed would leave them behind."""
@@ -191,7 +192,7 @@ def _open_app(connection: KafkaConnection, *, shards: int, session_seconds: floa
         broker_heartbeat_interval=session_seconds / 4,
         broker_request_timeout=max(connection.request_timeout_seconds, session_seconds),
         broker_client_id=f"{connection.client_id}-{APPLICATION_NAME}",
-        # Where retention was faster, counts have a hole: nothing that is worth to stop for.
+        # Where retention deleted messages, counts have a gap, which is no reason to stop.
         consumer_auto_offset_reset="earliest",
         store="memory://",
         loop=asyncio.get_running_loop(),
@@ -202,7 +203,7 @@ def _open_app(connection: KafkaConnection, *, shards: int, session_seconds: floa
     )
 
 
-def _heard(message: Any) -> ConsumedMessage:
+def _consumed_message(message: Any) -> ConsumedMessage:
     headers = message.headers or ()
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     return ConsumedMessage(
@@ -211,7 +212,7 @@ def _heard(message: Any) -> ConsumedMessage:
 
 
 def broker_credentials(connection: KafkaConnection) -> CredentialsT | None:
-    """Log in as our own clients do."""
+    """Return the credentials that our own clients use."""
     context = connection.client_arguments().get("ssl_context")
     if connection.uses_sasl:
         login = faust.SASLCredentials(

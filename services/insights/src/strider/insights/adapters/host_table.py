@@ -1,9 +1,9 @@
-"""The table of hosts: in memory, with its log on the broker, kept by Faust.
+"""Table of counts per host: in memory, with a changelog topic, kept by Faust.
 
-Decides when counts are written: a write costs Faust more than an event, so a host is written at most
-once in a few seconds, however often it is counted. Of Faust's own table only the store and the log are
-used. Its windows keep a number in memory for each write until they end, and never end where they were
-read back from the log; so hours are a matter of `core`.
+Decides when counts are written: a write costs Faust more than an event, so a host is written at most once in
+a few seconds, however often it is counted. Of Faust's own table only the store and the changelog are used.
+Its windows keep a number in memory for each write until they expire, and never expire when they were restored
+from the changelog; so hours are counted in `core`.
 """
 
 from __future__ import annotations
@@ -14,23 +14,28 @@ from typing import Any, Final, cast
 
 from strider.contracts.partitioning import shard_of_host
 from strider.insights.core import HostCounts
+from strider.messaging.errors import StartRefused
+from strider.messaging.kafka import KafkaConnection
+from strider.messaging.ports import Bus
+from strider.messaging.topics.admin import TopicAdmin
+from strider.messaging.topics.diff import DeclaredTopic
 
 from .application import APPLICATION_NAME, FaustApplication
 
 TABLE_NAME: Final = "outcomes-by-host"
-"""Counts of another form want another name: what is in the log is read back as it is."""
+"""Another format of counts needs another name: records are restored as they are."""
 CHANGELOG_TOPIC: Final = f"{APPLICATION_NAME}-{TABLE_NAME}-changelog"
 CHANGELOG_CONFIG: Final = {"cleanup.policy": "compact", "segment.bytes": str(8 * 1024 * 1024)}
-"""What is in the newest segment is not compacted, and Faust reads some 10,000 records a second at a start."""
+"""The newest segment is not compacted, and Faust restores some 10,000 records a second at a start."""
 
 WRITE_INTERVAL_SECONDS: Final = 2.0
-"""What a kill may take: counts that were committed as read, and not yet written."""
+"""What a kill may lose: counts of committed messages that were not written yet."""
 WRITE_SLICE_HOSTS: Final = 500
-"""Hosts that are written between two turns of the event loop."""
+"""Hosts that are written before control returns to the event loop."""
 
 
 class HostTable:
-    """Counts by host; the port `Hosts`."""
+    """Counts by host; implements `HostCountStore`."""
 
     def __init__(self, application: FaustApplication, *, shards: int) -> None:
         self._application = application
@@ -40,24 +45,24 @@ class HostTable:
         application.before_revoke(self.write_changelog)
 
     def __len__(self) -> int:
-        """Count the hosts."""
+        """Return the number of hosts."""
         return len(self._table.data)
 
     def get(self, host: str) -> HostCounts | None:
-        """Give the counts of a host."""
+        """Return the counts of a host."""
         return cast("HostCounts | None", self._table.data.get(host))
 
     def store(self, host: str, counts: HostCounts, *, partition: int) -> None:
-        """Keep the counts of a host, beside the partition that they came from."""
+        """Store the counts of a host, with the partition that they came from."""
         self._table.data[host] = counts
         self._unwritten[host] = partition
 
     def items(self) -> Iterable[tuple[str, HostCounts]]:
-        """Give everything that is kept."""
+        """Return all hosts with their counts."""
         return cast("Iterable[tuple[str, HostCounts]]", self._table.data.items())
 
     def delete(self, hosts: Sequence[str]) -> None:
-        """Let hosts go; in the log only those whose counts are kept by this process."""
+        """Delete hosts; in the changelog only those whose partition is assigned to this process."""
         if not hosts:
             return
         ours = self._application.partitions(CHANGELOG_TOPIC)
@@ -68,7 +73,7 @@ class HostTable:
                 self._table.send_changelog(shard, host, None, value_serializer="raw")
 
     async def write_changelog(self) -> None:
-        """Write what has changed since the last time; what has gone to another process is its to write."""
+        """Write the changed counts; those of revoked partitions are left to the process that has them now."""
         if not self._unwritten:
             return
         changed, self._unwritten = self._unwritten, {}
@@ -78,3 +83,16 @@ class HostTable:
                 self._table.send_changelog(partition, host, self._table.data[host])
             if number % WRITE_SLICE_HOSTS == 0:
                 await asyncio.sleep(0)
+
+
+async def ensure_changelog_topic(bus: Bus, connection: KafkaConnection, *, shards: int) -> None:
+    """Create the changelog topic where missing, with the broker's default replication."""
+    found = await bus.partition_count(CHANGELOG_TOPIC)
+    if found is None:
+        async with TopicAdmin.open(connection) as broker:
+            await broker.create([DeclaredTopic(CHANGELOG_TOPIC, shards, CHANGELOG_CONFIG, groups=())])
+    elif found != shards:
+        raise StartRefused(
+            f"topic {CHANGELOG_TOPIC} has {found} partitions, but STRIDER_SHARDS is {shards}; "
+            "delete the topic, it holds nothing but counts"
+        )

@@ -1,6 +1,6 @@
-"""Counts in the process's metrics: by outcome for all hosts, and the busiest hosts by name.
+"""Metrics of insights: outcomes of all hosts, the busiest hosts by name, and losses.
 
-Hosts come from outside and may be endless, so only a few of them are ever a label.
+Hosts are untrusted and unlimited in number, so only a few of them become labels.
 """
 
 from __future__ import annotations
@@ -9,18 +9,19 @@ from collections.abc import Callable
 from typing import Final
 
 from strider.insights.core import HostCounts, count_requests, keep_busiest
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.observability.metrics import LOSSES, LOST_MESSAGES, Metric, Metrics
 
-from .consumer import Taken
+from .consumer import RetentionGap
 
 MAX_NAMED_HOSTS: Final = 10
-SHOW_SECONDS: Final = 5.0
+GAUGE_INTERVAL_SECONDS: Final = 5.0
 
 OUTCOMES: Final = Metric(
     "strider_insights_outcomes_total",
     "counter",
-    "Outcomes of requests and verdicts on pages that were counted; requests for no page say so.",
+    "Counted outcomes of requests and verdicts on pages; other requests have their kind as prefix.",
     ("outcome",),
 )
 HOSTS: Final = Metric("strider_insights_hosts", "gauge", "Hosts in the table of this process.")
@@ -35,12 +36,12 @@ BUSIEST: Final = Metric(
 _log = logger("insights")
 
 
-class ProcessMeter:
-    """Tells what was counted. The busiest hosts are named now and then: a label costs as much as an event."""
+class InsightsMetrics:
+    """Updates metrics. The busiest hosts are set from time to time: a label costs as much as an event."""
 
     def __init__(self, metrics: Metrics, *, host_count: Callable[[], int]) -> None:
         self._metrics = metrics
-        self._known = host_count
+        self._host_count = host_count
         self._hour = 0
         self._busiest: dict[str, int] = {}
         self._named: frozenset[str] = frozenset()
@@ -48,11 +49,11 @@ class ProcessMeter:
             metrics.declare(metric)
 
     def on_label(self, label: str) -> None:
-        """Count a word."""
+        """Count an event under its label."""
         self._metrics.count(OUTCOMES, label)
 
     def on_host(self, host: str, counts: HostCounts) -> None:
-        """Note a host where it is among the busiest of the latest hour."""
+        """Remember a host that is among the busiest of the latest hour."""
         if counts["hour"] < self._hour:
             return
         before = self._busiest if counts["hour"] == self._hour else {}
@@ -61,31 +62,31 @@ class ProcessMeter:
         self._hour = counts["hour"]
 
     async def update_gauges(self) -> None:
-        """Name the busiest hosts, and say how many there are."""
+        """Set the gauges of the busiest hosts and of the number of hosts."""
         for gone in self._named - self._busiest.keys():
             self._metrics.remove(BUSIEST, gone)
         for host, requests in self._busiest.items():
             self._metrics.set(BUSIEST, host, value=requests)
         self._named = frozenset(self._busiest)
-        self._metrics.set(HOSTS, value=self._known())
+        self._metrics.set(HOSTS, value=self._host_count())
 
 
 class RetentionLossReporter:
-    """Says what retention took before it was counted."""
+    """Reports messages that retention deleted before they were counted."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
-    def report(self, gap: Taken) -> None:
-        """Name the range in the log and the metrics; a group that never read has lost nothing."""
+    def report(self, gap: RetentionGap) -> None:
+        """Log and count the lost range; a group that has never read has lost nothing."""
         if gap.expected is None:
             return
         topic, partition = gap.partition
         gone = gap.first_available - gap.expected
         self._metrics.count(LOSSES, topic)
         self._metrics.count(LOST_MESSAGES, topic, amount=gone)
-        _log.error(
-            "Messages lost",
+        _log.emit(
+            log_events.INSIGHTS_MESSAGES_LOST,
             topic=topic,
             partition=partition,
             lost_from=gap.expected,

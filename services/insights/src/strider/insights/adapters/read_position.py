@@ -1,7 +1,8 @@
-"""Which message of a partition is next, and where reading must go back, because something was passed over.
+"""Decide per partition which message is next, and where reading must seek back.
 
-Faust drops what its client hands over while its flow is closed (at a start, at a rebalance), and goes
-on behind it as if there were a hole in the log. A hole is believed only where reading again finds it again.
+Faust drops messages that its client fetches while its flow is closed (at a start, at a rebalance), and
+continues behind them as if there were a gap in the log. A gap is accepted only where reading again finds it
+again.
 """
 
 from __future__ import annotations
@@ -13,77 +14,78 @@ from typing import Generic, TypeVar
 P = TypeVar("P", bound=Hashable)
 
 
-class Turn(Enum):
+class ReadDecision(Enum):
     """What to do with a message that was read."""
 
-    TAKE = auto()
+    ACCEPT = auto()
     SKIP = auto()
-    """It was taken before, or is read again after what was passed over."""
-    GO_BACK = auto()
-    """Something before it was not handed over: read from there."""
+    """It was accepted before, or belongs to a reading that follows skipped messages."""
+    SEEK_BACK = auto()
+    """Messages before it were skipped: read from there."""
 
 
-class Following(Generic[P]):
-    """Follows partitions, message by message."""
+class ReadPositions(Generic[P]):
+    """Tracks the next offset of each partition."""
 
     def __init__(self) -> None:
-        self._next: dict[P, int] = {}
+        self._expected: dict[P, int] = {}
         self._suspected_gaps: dict[P, tuple[int, int]] = {}
-        """The offset that was missed, and the reading in which it was."""
-        self._seen: dict[P, int] = {}
-        """Where each was when it was looked at last."""
+        """The missing offset, and the poll in which it was missing."""
+        self._expected_at_last_check: dict[P, int] = {}
+        """The expected offset of each partition at the last check."""
         self._already_reread: dict[P, int] = {}
-        self._reading = 0
+        self._poll = 0
 
     def reset(self, offsets: Mapping[P, int | None]) -> None:
-        """Begin where partitions were sought to; what is known of no offset begins with what comes."""
-        self._next = {
-            place: offset for place, offset in offsets.items() if offset is not None and offset >= 0
-        }
+        """Start from these offsets; a partition without one starts with its first message."""
+        self._expected = {tp: offset for tp, offset in offsets.items() if offset is not None and offset >= 0}
         self._suspected_gaps.clear()
-        self._seen.clear()
+        self._expected_at_last_check.clear()
         self._already_reread.clear()
 
     def start_poll(self) -> None:
-        """Note that the client is asked for more: what comes now is read from where it was sought to."""
-        self._reading += 1
+        """Note a new poll: its messages are read from where the consumer was sought to."""
+        self._poll += 1
 
-    def decide(self, place: P, offset: int) -> Turn:
-        """Judge a message."""
-        wanted = self._next.get(place, offset)
-        if offset < wanted:
-            return Turn.SKIP
-        if offset > wanted and not self._is_confirmed_gap(place, wanted):
+    def decide(self, tp: P, offset: int) -> ReadDecision:
+        """Decide about a message."""
+        expected = self._expected.get(tp, offset)
+        if offset < expected:
+            return ReadDecision.SKIP
+        if offset > expected and not self._is_confirmed_gap(tp, expected):
             return (
-                Turn.SKIP
-                if self._suspected_gaps.get(place) == (wanted, self._reading)
-                else self._doubt(place, wanted)
+                ReadDecision.SKIP
+                if self._suspected_gaps.get(tp) == (expected, self._poll)
+                else self._suspect_gap(tp, expected)
             )
-        self._next[place] = offset + 1
-        return Turn.TAKE
+        self._expected[tp] = offset + 1
+        return ReadDecision.ACCEPT
 
-    def expected_offset(self, place: P) -> int | None:
-        """Say which offset is next."""
-        return self._next.get(place)
+    def expected_offset(self, tp: P) -> int | None:
+        """Return the next offset of a partition."""
+        return self._expected.get(tp)
 
-    def passed_over(self, place: P, position: int) -> int | None:
-        """Say where to read again: the client is beyond what is next, and two looks saw nothing move."""
-        wanted = self._next.get(place)
-        before, self._seen[place] = self._seen.get(place), -1 if wanted is None else wanted
+    def skipped_offset(self, tp: P, position: int) -> int | None:
+        """Return the offset to read again, where the position is beyond it and two checks saw no progress."""
+        expected = self._expected.get(tp)
+        before, self._expected_at_last_check[tp] = (
+            self._expected_at_last_check.get(tp),
+            -1 if expected is None else expected,
+        )
         if (
-            wanted is None
-            or position <= wanted
-            or before != wanted
-            or self._already_reread.get(place) == wanted
+            expected is None
+            or position <= expected
+            or before != expected
+            or self._already_reread.get(tp) == expected
         ):
             return None
-        self._already_reread[place] = wanted  # once: a log may end with what is no message
-        return wanted
+        self._already_reread[tp] = expected  # once: a log may end with records that are not messages
+        return expected
 
-    def _is_confirmed_gap(self, place: P, wanted: int) -> bool:
-        missed, reading = self._suspected_gaps.get(place, (-1, -1))
-        return missed == wanted and reading < self._reading
+    def _is_confirmed_gap(self, tp: P, expected: int) -> bool:
+        missed, reading = self._suspected_gaps.get(tp, (-1, -1))
+        return missed == expected and reading < self._poll
 
-    def _doubt(self, place: P, wanted: int) -> Turn:
-        self._suspected_gaps[place] = wanted, self._reading
-        return Turn.GO_BACK
+    def _suspect_gap(self, tp: P, expected: int) -> ReadDecision:
+        self._suspected_gaps[tp] = expected, self._poll
+        return ReadDecision.SEEK_BACK

@@ -1,4 +1,4 @@
-"""Schemas that this process does not know yet: looked for until that can be done."""
+"""Look up unknown schemas, and retry until the lookup succeeds."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from strider.runtime.process.main import ServiceContext
 from strider.runtime.process.startup import StartupRetry
 
 
-class Schemas:
-    """Finds schemas, and waits for whom it asks."""
+class SchemaLookup:
+    """Looks up schemas in the schema topic and the registry, waiting for these where they are unavailable."""
 
     def __init__(self, process: ServiceContext[InsightsSettings]) -> None:
         self._registry = open_schema_registry(process.settings.registry)
@@ -19,11 +19,11 @@ class Schemas:
         self._patience = StartupRetry(process.readiness, clock=process.clock, chance=process.chance)
 
     async def find(self, unknown: UnknownSchema) -> bool:
-        """Look wherever the schema may be by now; True where the message is worth another look."""
+        """Look up a schema; return True where decoding the message may succeed now."""
         return await self._patience.run(lambda: self._finder.find(unknown))
 
     async def close(self) -> None:
-        """Stop looking."""
+        """Close the clients."""
         await self._finder.close()
         if self._registry is not None:
             await self._registry.close()

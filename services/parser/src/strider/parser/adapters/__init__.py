@@ -1,4 +1,4 @@
-"""What reads for the parser, and where.
+"""I/O and parsing libraries of the parser.
 
-Nothing is re-exported: a worker process imports only what it reads with, and starts the sooner.
+Nothing is re-exported: a worker process imports only what it parses with, so it starts faster.
 """

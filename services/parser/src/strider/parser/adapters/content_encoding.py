@@ -1,7 +1,8 @@
-"""Undoes content encodings, without ever holding much more than what may come out.
+"""Decode content encodings in memory that is bounded by the size of the output.
 
-As a whole, or in portions for who need not hold it. Decides which encodings there are and what becomes of a
-body that has others, or too many; each one is undone by `decoders`. Knows nothing of what the bytes mean.
+Decodes a body as a whole, or in chunks for readers that need not hold it. Decides which encodings are
+supported and what happens to a body with others, or with too many; `decompression` decodes each one. Knows
+nothing of what the bytes mean.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from strider.parser.core.unreadable_pages import ParseFailure
 
 from . import decompression as decoders
 from .decompression import (
+    DECOMPRESSORS,
     LONGEST_MAGIC_BYTES,
-    STREAMED,
-    Broken,
+    CorruptEncoding,
     DecompressionBomb,
     ExpansionLimit,
     OutputChunks,
@@ -31,12 +32,12 @@ from .decompression import (
 
 MAX_ENCODINGS: Final = 5
 
-_AS_IT_IS: Final = frozenset({"", "identity", "none", "binary", "utf-8", "8bit", "7bit", "text/html"})
-"""What servers say who mean nothing by it."""
+_IDENTITY_LABELS: Final = frozenset({"", "identity", "none", "binary", "utf-8", "8bit", "7bit", "text/html"})
+"""Labels that servers send for a body that is not encoded."""
 
 
 def unpack(body: bytes, content_encoding: str, max_bytes: int) -> DecodedBody | ParseFailure:
-    """Undo all encodings of a body, the last one first."""
+    """Decode all encodings of a body, the last one first."""
     encodings = _parse_encodings(content_encoding)
     if not encodings:
         if len(body) > max_bytes:
@@ -50,16 +51,16 @@ def unpack(body: bytes, content_encoding: str, max_bytes: int) -> DecodedBody | 
             body, is_all = _decode(body, encoding, max_bytes)
         except DecompressionBomb as bomb:
             return ParseFailure(ParseOutcome.DECODE_BOMB, f"{encoding}: {bomb}")
-        except Broken as failure:
+        except CorruptEncoding as failure:
             return _undecodable(f"{encoding}: {failure}")
         is_whole = is_whole and is_all
     return DecodedBody(body, is_whole=is_whole)
 
 
 def _parse_encodings(content_encoding: str) -> list[str]:
-    """Give the encodings that mean something, the last one first."""
+    """Return the encodings that change the body, the last one first."""
     names = [name.partition(";")[0].strip(" \t\"'").lower() for name in content_encoding.split(",")]
-    return [name for name in reversed(names) if name not in _AS_IT_IS]
+    return [name for name in reversed(names) if name not in _IDENTITY_LABELS]
 
 
 def _undecodable(message: str, error_class: str = ErrorClass.BAD_ENCODING) -> ParseFailure:
@@ -70,41 +71,45 @@ def _decode(body: bytes, encoding: str, max_bytes: int) -> tuple[bytes, bool]:
     if not body:
         return body, True
     try:
-        content, is_whole = _undone(body, encoding, max_bytes)
-    except Broken:
-        if _is_plain(body):
+        content, is_whole = _decompress(body, encoding, max_bytes)
+    except CorruptEncoding:
+        if _is_plain_text(body):
             return body, True  # a label without the encoding is common, and harmless
         shown = compression_of(body)
         if shown in {"", encoding.removeprefix("x-")}:
             raise
-        content, is_whole = _undone(body, shown, max_bytes)  # a label of another encoding
-    if (not is_whole or not content) and _is_plain(body):  # what such a label has made of text
+        content, is_whole = _decompress(body, shown, max_bytes)  # labelled as another encoding
+    if (not is_whole or not content) and _is_plain_text(
+        body
+    ):  # plain text that happened to decode under a wrong label
         return body, True
     return content, is_whole
 
 
-def _undone(body: bytes, encoding: str, max_bytes: int) -> tuple[bytes, bool]:
-    if encoding not in STREAMED:
-        raise Broken("an encoding that nobody here knows")
+def _decompress(body: bytes, encoding: str, max_bytes: int) -> tuple[bytes, bool]:
+    if encoding not in DECOMPRESSORS:
+        raise CorruptEncoding("unsupported Content-Encoding")
     if encoding != "deflate":
-        return _gather(
-            STREAMED[encoding](input_chunks(body), ExpansionLimit(max_bytes, input_bytes=len(body)))
+        return _join_chunks(
+            DECOMPRESSORS[encoding](input_chunks(body), ExpansionLimit(max_bytes, input_bytes=len(body)))
         )
-    try:  # whichever of its two forms it turns out to be
-        return _gather(decompress_gzip(input_chunks(body), ExpansionLimit(max_bytes, input_bytes=len(body))))
-    except Broken:
-        return _gather(
+    try:  # zlib or raw deflate
+        return _join_chunks(
+            decompress_gzip(input_chunks(body), ExpansionLimit(max_bytes, input_bytes=len(body)))
+        )
+    except CorruptEncoding:
+        return _join_chunks(
             decompress_raw_deflate(input_chunks(body), ExpansionLimit(max_bytes, input_bytes=len(body)))
         )
 
 
-def _is_plain(body: bytes) -> bool:
-    """Say whether bytes can only be text that was never encoded."""
+def _is_plain_text(body: bytes) -> bool:
+    """Whether bytes can only be text that was never encoded."""
     head = body[:512]
     return head.lstrip()[:1] in {b"<", b"{", b"["} and b"\0" not in head and not is_binary(head)
 
 
-def _gather(portions: OutputChunks) -> tuple[bytes, bool]:
+def _join_chunks(portions: OutputChunks) -> tuple[bytes, bool]:
     found: list[bytes] = []
     while True:
         try:
@@ -113,8 +118,8 @@ def _gather(portions: OutputChunks) -> tuple[bytes, bool]:
             return found[0] if len(found) == 1 else b"".join(found), end.value
 
 
-class _Plain:
-    """A body as it is, portion by portion."""
+class _PlainBody:
+    """A body without encodings, in chunks."""
 
     is_whole = True
     is_rejected = False
@@ -123,13 +128,13 @@ class _Plain:
         self._body = body
 
     def __iter__(self) -> Iterator[bytes]:
-        return _cut(self._body)
+        return _output_chunks(self._body)
 
 
 class _EncodedBody:
-    """A body in portions, its encodings undone anew each time that they are asked for.
+    """A body in chunks, decoded anew for each iteration.
 
-    That it is refused says only that it has to be looked at as a whole, where more can be told.
+    A refused body has to be decoded as a whole, which finds the reason.
     """
 
     def __init__(self, body: bytes, encodings: list[str], max_bytes: int) -> None:
@@ -142,11 +147,11 @@ class _EncodedBody:
     def __iter__(self) -> Iterator[bytes]:
         self.is_whole = True
         try:
-            yield from self._undone()
-        except (DecompressionBomb, Broken):
+            yield from self._decoded()
+        except (DecompressionBomb, CorruptEncoding):
             self.is_rejected = True
 
-    def _undone(self) -> Iterator[bytes]:
+    def _decoded(self) -> Iterator[bytes]:
         source, scales = (
             input_chunks(self._body),
             ExpansionLimit(self._max_bytes, input_bytes=len(self._body)),
@@ -158,21 +163,21 @@ class _EncodedBody:
         while len(head) < LONGEST_MAGIC_BYTES and (more := next(source, b"")):
             head += more
         source = chain((head,), source)
-        if packing := compression_of(head):  # a file that is packed itself, as sitemaps are
+        if packing := compression_of(head):  # a file that is compressed itself, as sitemaps are
             source = self._decode_layer(packing, source, scales)
         yield from source
 
     def _decode_layer(
         self, encoding: str, source: Iterator[bytes], scales: ExpansionLimit
     ) -> Iterator[bytes]:
-        """Undo one of them; what comes behind its end is gone through all the same, for what it shows."""
-        is_whole = yield from STREAMED[encoding](_count_input(source, scales), scales)
+        """Decode one encoding; the rest behind its end is read too, for the limits."""
+        is_whole = yield from DECOMPRESSORS[encoding](_count_input(source, scales), scales)
         for _ in source:
             pass
         self.is_whole = self.is_whole and is_whole
 
 
-def _cut(body: bytes) -> Iterator[bytes]:
+def _output_chunks(body: bytes) -> Iterator[bytes]:
     size = decoders.OUTPUT_CHUNK_BYTES
     return (body[at : at + size] for at in range(0, len(body), size))
 
@@ -184,10 +189,10 @@ def _count_input(source: Iterator[bytes], scales: ExpansionLimit) -> Iterator[by
 
 
 def open_body(body: bytes, content_encoding: str, max_bytes: int) -> BodyStream | None:
-    """Give a body in portions, so that it need not be held as a whole; None where it has to be."""
+    """Return a body as chunks that need not be held at once; None where it has to be decoded as a whole."""
     encodings = _parse_encodings(content_encoding)
-    if len(body) > max_bytes or len(encodings) > MAX_ENCODINGS or not STREAMED.keys() >= set(encodings):
+    if len(body) > max_bytes or len(encodings) > MAX_ENCODINGS or not DECOMPRESSORS.keys() >= set(encodings):
         return None
     if not encodings and not compression_of(body):
-        return _Plain(body)
+        return _PlainBody(body)
     return _EncodedBody(body, encodings, max_bytes)

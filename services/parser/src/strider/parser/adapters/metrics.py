@@ -1,4 +1,4 @@
-"""What is counted of pages, as metrics of the process. Decides nothing about pages."""
+"""Metrics of parsed pages. Decides nothing about pages."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ MAX_SERIES: Final = 1_000
 PAGES_READ: Final = Metric(
     "strider_parser_pages_total",
     "counter",
-    "Pages by site, by who read them in which version, and by what came of it: complete, incomplete, failed"
-    " of site parsers, read and unread of the general one. Beyond a thousand series all is `other`.",
+    "Pages by site, by the parser and version that read them, and by result: complete, incomplete, failed"
+    " for site parsers, read and unread for the general one. Beyond a thousand series all are `other`.",
     ("domain", "parser", "version", "verdict"),
     max_series=MAX_SERIES,
 )
 
 
-class ProcessMeter:
-    """Counts in the process's metrics."""
+class ParserMetrics:
+    """Counts pages in the process's metrics."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics

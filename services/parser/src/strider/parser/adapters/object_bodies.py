@@ -1,7 +1,7 @@
-"""Bodies and texts in the object store, or the lack of one.
+"""Store bodies and texts in the object store, or refuse where none is configured.
 
-Without a store only what fits into events is read; a body that is elsewhere then waits for the
-person who sets the store, because it is a good message.
+Without a store only bodies within events are parsed. A body that is elsewhere waits until OBJECT_STORE_URL is
+set, because its message is valid.
 """
 
 from __future__ import annotations
@@ -11,27 +11,32 @@ from strider.storage.objects import DEPENDENCY, DeadLetterObjectStore
 
 
 class ObjectBodyStore:
-    """Bodies by reference."""
+    """Bodies and texts by reference."""
 
     def __init__(self, objects: DeadLetterObjectStore) -> None:
         self._objects = objects
 
     async def get(self, reference: str) -> bytes:
-        """Give a body; raises Unavailable where the store does not answer."""
+        """Return a body; raises Unavailable where the store does not respond."""
         return await self._objects.get(reference)
 
     async def put(self, content: bytes) -> str:
-        """Keep texts and give their reference."""
+        """Store texts and return their reference."""
         return await self._objects.put(content)
 
 
 class MissingBodyStore:
-    """No store."""
+    """Stands for a store that is not configured."""
 
     async def get(self, reference: str) -> bytes:
-        """Wait for one."""
-        raise Unavailable(DEPENDENCY, f"OBJECT_STORE_URL is not set, and the body is at {reference[:80]}")
+        """Raise Unavailable, so that the page waits."""
+        raise Unavailable(
+            DEPENDENCY,
+            f"OBJECT_STORE_URL is not set, but the body is in the object store at {reference[:80]}",
+        )
 
     async def put(self, content: bytes) -> str:
-        """Wait for one."""
-        raise Unavailable(DEPENDENCY, f"OBJECT_STORE_URL is not set, and a text has {len(content)} bytes")
+        """Raise Unavailable, so that the page waits."""
+        raise Unavailable(
+            DEPENDENCY, f"OBJECT_STORE_URL is not set, but a text of {len(content)} bytes has to be stored"
+        )

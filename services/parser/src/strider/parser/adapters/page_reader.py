@@ -1,7 +1,7 @@
-"""Reads one page here and now: the core with its tools.
+"""Parse one page in this process: the core with its tools.
 
-Used by worker processes and, where pages are read in the service's own process, there as well.
-Decides only how failures of the tools are told.
+Used by worker processes, and by the service itself where it parses pages in its own process. Decides only
+which outcomes the failures of the tools become.
 """
 
 from __future__ import annotations
@@ -23,25 +23,24 @@ from .html_tree.reader import read_html
 from .html_tree.site_selectors import make_site_reader
 from .pdf import read_pdf
 
-
-class PageReader(Protocol):
-    """Reads pages."""
-
-    def __call__(self, page: PageFetched, body: bytes, extraction: str = "") -> PageParsed:
-        """Read a page with its body as sent, as far as is asked for; empty means as far as usual."""
-
-
 PARSER_TOOLS: Final = ParserTools(
     decode_body=unpack,
     read_html=read_html,
     cpu_seconds=time.thread_time,
     read_pdf=read_pdf,
-    open_body=open_body,
+    open_body_stream=open_body,
 )
 
 
+class PageReader(Protocol):
+    """Parses pages."""
+
+    def __call__(self, page: PageFetched, body: bytes, extraction: str = "") -> PageParsed:
+        """Parse a page with its body as sent, at an extraction level; empty means the default."""
+
+
 def make_reader(limits: ParseLimits, *, reads_pdf: bool = True) -> PageReader:
-    """Make what reads pages within these limits."""
+    """Return a page reader with these limits."""
     chosen = select_parsers(load_installed_parsers().parsers, limits.site_parsers)
     tools = replace(
         PARSER_TOOLS, read_site=make_site_reader(chosen), read_pdf=read_pdf if reads_pdf else pdf_unsupported
@@ -52,11 +51,11 @@ def make_reader(limits: ParseLimits, *, reads_pdf: bool = True) -> PageReader:
     def read(page: PageFetched, body: bytes, extraction: str = "") -> PageParsed:
         return parse(page, body, tools=tools, limits=by_level[extraction])
 
-    return guarded(read)
+    return guard_reader(read)
 
 
-def guarded(read: PageReader) -> PageReader:
-    """Make a reader tell what its tools could not do, instead of raising it."""
+def guard_reader(read: PageReader) -> PageReader:
+    """Wrap a page reader so that failures of its tools become outcomes instead of exceptions."""
 
     def read_guarded(page: PageFetched, body: bytes, extraction: str = "") -> PageParsed:
         try:

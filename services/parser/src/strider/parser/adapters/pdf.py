@@ -1,8 +1,8 @@
-"""PDF through pypdf, where it is installed (`strider-parser[pdf]`).
+"""Read PDF files through pypdf, where it is installed (`strider-parser[pdf]`).
 
-Trusts nothing: what a document may unfold to is bounded by the library's own limits, made smaller; a page
-that is broken costs itself; what is left runs into the deadline and the memory of the worker. Nothing is
-fetched and no program is started. The library is loaded with the first document: most crawls meet none.
+Input is untrusted: the size that a document expands to is bounded by the library's own limits, made smaller;
+a broken page is skipped; everything else is bounded by the deadline and the memory of the worker. Nothing is
+fetched and no program is started. The library is imported with the first document: most crawls have none.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MIB: Final = 1024 * 1024
 MAX_TEXT_CHARS: Final = 4 * MIB
 MAX_HREFS: Final = 20_000
 MAX_STREAM_BYTES: Final = 16 * MIB
-"""What one stream may unfold to: the text of the longest page is a thousandth of it."""
+"""Largest decoded stream: the text of the longest page is a thousandth of it."""
 
 _STREAMS: Final = ("zlib", "lzw", "run_length", "brotli", "jbig2", "array_based_stream")
 _LIMITS: Final = {
@@ -37,9 +37,9 @@ _LIMITS: Final = {
 
 
 def read_pdf(content: bytes, seconds: float) -> PdfExtract | ParseFailure:
-    """Read a document; after so much processor time no further page of it is begun."""
+    """Read a document; after `seconds` of processor time no further page of it is started."""
     try:
-        pypdf = _library()
+        pypdf = _load_pypdf()
     except ImportError:
         return pdf_unsupported(content, seconds)
     errors = pypdf.errors
@@ -57,8 +57,8 @@ def read_pdf(content: bytes, seconds: float) -> PdfExtract | ParseFailure:
 
 
 @cache
-def _library() -> ModuleType:
-    """Load the library, which is nobody's page: the time that it takes is not counted as one's."""
+def _load_pypdf() -> ModuleType:
+    """Import the library; the time that it takes does not count as a page's."""
     left, _ = signal.setitimer(signal.ITIMER_PROF, 0)
     try:
         import pypdf  # noqa: PLC0415  # costs every worker more than all else that it loads
@@ -73,12 +73,12 @@ def _library() -> ModuleType:
 def _read(pypdf: ModuleType, content: bytes, *, until: float) -> PdfExtract:
     reader = pypdf.PdfReader(BytesIO(content))
     if reader.is_encrypted and not reader.decrypt(""):
-        raise pypdf.errors.FileNotDecryptedError("it asks for a password")
-    said = reader.metadata or {}
+        raise pypdf.errors.FileNotDecryptedError("a password is required")
+    metadata = reader.metadata or {}
     lines: list[str] = []
     hrefs: list[str] = []
     is_whole, chars = True, 0
-    for page in _each(reader):
+    for page in _pages(reader):
         if page is None or time.thread_time() > until or chars > MAX_TEXT_CHARS:
             is_whole = False
             if page is None:
@@ -95,8 +95,8 @@ def _read(pypdf: ModuleType, content: bytes, *, until: float) -> PdfExtract:
         lines.extend(filter(None, found))
         chars += sum(map(len, found))
     return PdfExtract(
-        title=str(said.get("/Title") or ""),
-        author=str(said.get("/Author") or ""),
+        title=str(metadata.get("/Title") or ""),
+        author=str(metadata.get("/Author") or ""),
         language=str(reader.root_object.get("/Lang") or ""),
         text="\n".join(lines)[:MAX_TEXT_CHARS],
         hrefs=hrefs[:MAX_HREFS],
@@ -104,8 +104,8 @@ def _read(pypdf: ModuleType, content: bytes, *, until: float) -> PdfExtract:
     )
 
 
-def _each(reader: Any) -> Iterator[Any]:
-    """Give each page; None for one that cannot be found."""
+def _pages(reader: Any) -> Iterator[Any]:
+    """Yield each page; None for one that cannot be found."""
     for number in range(len(reader.pages)):
         try:
             yield reader.pages[number]
@@ -114,7 +114,7 @@ def _each(reader: Any) -> Iterator[Any]:
 
 
 def _page_hrefs(page: Any) -> Iterator[str]:
-    """Give what the page's links lead to outside of the document."""
+    """Yield the targets of the page's links that lead outside of the document."""
     annotations = page.get("/Annots")
     if annotations is None:
         return

@@ -1,4 +1,8 @@
-"""What do the bytes of a page say? The decisions, as functions of values."""
+"""Parse a fetched page into its event: decisions as functions of values.
+
+The core knows no parser library, clock, file or network; the caller passes readers as functions. Main entry:
+`parse`.
+"""
 
 from .event_size import FittedEvent, fit_event
 from .html.models import Anchor, Anchors, HtmlExtract, LinkTag, MetaTag
@@ -11,15 +15,15 @@ __all__ = [
     "PARSER_VERSION",
     "Anchor",
     "Anchors",
-    "Fitted",
-    "HtmlReading",
+    "DecodedBody",
+    "FittedEvent",
+    "HtmlExtract",
     "LinkTag",
     "MetaTag",
+    "ParseFailure",
     "ParseLimits",
-    "Tools",
-    "Unpacked",
-    "Unreadable",
+    "ParserTools",
     "fit_event",
     "parse",
-    "unreadable",
+    "unreadable_page",
 ]

@@ -1,9 +1,8 @@
-"""How does a page fit into one event?
+"""Make a parsed page fit the size limit of its topic.
 
-A parsed page may be larger than its topic allows. Long texts then travel by reference, or are cut
-where there is nowhere to put them; of the links the best remain. What is taken away is said:
-`texts_object`, `truncated`, `links_dropped`. What a sitemap or a feed lists is spread over several events.
-Does not store anything.
+Long texts move to the object store, or are truncated where there is none; of the links the best ranked
+remain. `texts_object`, `truncated` and `links_dropped` record what was removed. The entries of a sitemap or
+feed are split over several events. Stores nothing itself.
 """
 
 from __future__ import annotations
@@ -21,69 +20,69 @@ from strider.contracts.generated.topics import PAGES_PARSED
 
 from .html.outlinks import Outlinks
 
-ROOM_BYTES: Final = PAGES_PARSED.max_bytes - 4_096
-"""What an event may weigh: the rest is for numbers, lengths and framing."""
+EVENT_BUDGET_BYTES: Final = PAGES_PARSED.max_bytes - 4_096
+"""Maximum size of the texts of an event; the remaining 4 KiB are for numbers, lengths and framing."""
 
 REFERENCE_BYTES: Final = 256
-"""More than a reference into the object store takes."""
+"""Upper bound for the size of an object store reference."""
 
 LINKS_SHARE: Final = 0.75
-"""Of what is left once the page's own fields have their room."""
+"""Share of the remaining budget that links may take, once the page's other fields are counted."""
 
 BYTES_PER_LINK: Final = 8
 """Lengths and flags of one link."""
 
 BYTES_PER_ENTRY: Final = 40
-"""Lengths, time, frequency, priority and kind of what a list names."""
+"""Lengths, time, frequency, priority and kind of one list entry."""
 
 _UTF8_EXPANSION: Final = 3
-"""One byte of a body becomes at most three of UTF-8 (as U+FFFD); entities only shrink."""
+"""One byte of a body becomes at most three bytes of UTF-8 (as U+FFFD); entities only shrink."""
 
 
 @fast_dataclass(frozen=True, slots=True)
 class FittedEvent:
-    """An event that fits, and the texts that had to leave it."""
+    """An event within the size limit, with the texts that were moved out of it."""
 
     event: PageParsed
     texts: bytes = b""
     """JSON for the object store; its reference belongs into `texts_object`."""
     preceding_parts: tuple[PageParsed, ...] = ()
-    """Of a list that is too long for one event: the parts that come before `event`, which is the last."""
+    """For a list too long for one event: the parts that precede `event`, which is the last part."""
 
 
-def fit_event(event: PageParsed, *, may_store: bool, room_bytes: int = ROOM_BYTES) -> FittedEvent:
-    """Make an event fit; `may_store` says whether texts can be put elsewhere."""
-    if _certainly_fits(event, room_bytes) or (weight := event_bytes(event)) <= room_bytes:
+def fit_event(event: PageParsed, *, may_store: bool, budget_bytes: int = EVENT_BUDGET_BYTES) -> FittedEvent:
+    """Return the event within its size limit; `may_store` allows moving texts to the object store."""
+    if _certainly_fits(event, budget_bytes) or (size := event_bytes(event)) <= budget_bytes:
         return FittedEvent(event)
     if event.entry_urls:
-        return _fit_list(event, room_bytes)
-    rest = weight - _page_texts_bytes(event) - _links_bytes(event)
-    if rest > room_bytes // 2 and event.structured_json:
+        return _fit_list(event, budget_bytes)
+    rest = size - _page_texts_bytes(event) - _links_bytes(event)
+    if rest > budget_bytes // 2 and event.structured_json:
         event = replace(event, structured_json="", truncated=True, structured_errors=("too long to travel",))
         rest = event_bytes(event) - _page_texts_bytes(event) - _links_bytes(event)
-    if rest > room_bytes // 2:
+    if rest > budget_bytes // 2:
         event = replace(event, open_graph={}, twitter={}, meta={}, alternate_urls=(), alternate_languages=())
         event = replace(event, alternate_types=(), feed_urls=(), keywords=(), truncated=True)
         rest = event_bytes(event) - _page_texts_bytes(event) - _links_bytes(event)
-    event = _fit_links(event, int(LINKS_SHARE * max(0, room_bytes - rest)))
-    room = room_bytes - rest - _links_bytes(event) - REFERENCE_BYTES
-    if _page_texts_bytes(event) <= room:
+    event = _fit_links(event, int(LINKS_SHARE * max(0, budget_bytes - rest)))
+    remaining = budget_bytes - rest - _links_bytes(event) - REFERENCE_BYTES
+    if _page_texts_bytes(event) <= remaining:
         return FittedEvent(event)
     if may_store:
         return FittedEvent(replace(event, text="", main_text="", markdown=""), _texts_json(event))
-    return FittedEvent(_cut(event, max(0, room)))
+    return FittedEvent(_truncate_texts(event, max(0, remaining)))
 
 
-def _cut(event: PageParsed, room: int) -> PageParsed:
-    """Keep the beginnings of texts: the main text first, then all there is; Markdown says nothing more."""
-    main_text = _clipped(event.main_text, room if not event.text else room // 2)
-    text = _clipped(event.text, room - _utf8_bytes(main_text))
+def _truncate_texts(event: PageParsed, budget_bytes: int) -> PageParsed:
+    """Truncate the texts: main text first, then the full text; Markdown is dropped as it repeats them."""
+    main_text = _truncate_utf8(event.main_text, budget_bytes if not event.text else budget_bytes // 2)
+    text = _truncate_utf8(event.text, budget_bytes - _utf8_bytes(main_text))
     outcome = ParseOutcome.PARTLY_PARSED if event.outcome == ParseOutcome.PARSED else event.outcome
     return replace(event, text=text, main_text=main_text, markdown="", truncated=True, outcome=outcome)
 
 
-def _clipped(text: str, room: int) -> str:
-    return text.encode("utf-8", "replace")[:room].decode("utf-8", "ignore")
+def _truncate_utf8(text: str, max_bytes: int) -> str:
+    return text.encode("utf-8", "replace")[:max_bytes].decode("utf-8", "ignore")
 
 
 def _page_texts_bytes(event: PageParsed) -> int:
@@ -91,12 +90,12 @@ def _page_texts_bytes(event: PageParsed) -> int:
 
 
 def event_bytes(event: PageParsed) -> int:
-    """Count the bytes of all texts of an event."""
+    """Return the size of all texts of an event in bytes of UTF-8."""
     return _value_bytes(event.to_record())
 
 
-def _certainly_fits(event: PageParsed, room_bytes: int) -> bool:
-    """Tell without looking at everything: nearly all of an event comes out of the body."""
+def _certainly_fits(event: PageParsed, budget_bytes: int) -> bool:
+    """Whether an event fits by a cheap upper bound: nearly all of it derives from the body."""
     if event.referrer or event.redirect_chain or event.metadata:
         carried = _value_bytes((event.referrer, *event.redirect_chain)) + _value_bytes(event.metadata)
     else:
@@ -106,16 +105,16 @@ def _certainly_fits(event: PageParsed, room_bytes: int) -> bool:
     again = 4 * (event.main_text_chars + len(event.markdown))
     own = again + _UTF8_EXPANSION * event.decoded_bytes + sum(map(len, event.link_urls)) + carried
     resolved = len(event.alternate_urls) + len(event.feed_urls) + 8
-    return own + resolved * 2_048 + BYTES_PER_LINK * len(event.link_urls) + 8_192 <= room_bytes
+    return own + resolved * 2_048 + BYTES_PER_LINK * len(event.link_urls) + 8_192 <= budget_bytes
 
 
-def _fit_links(event: PageParsed, room_bytes: int) -> PageParsed:
-    if _links_bytes(event) <= room_bytes:
+def _fit_links(event: PageParsed, budget_bytes: int) -> PageParsed:
+    if _links_bytes(event) <= budget_bytes:
         return event
     count = 0
     for url, anchor in zip(event.link_urls, event.link_anchors, strict=True):
-        room_bytes -= len(url) + _utf8_bytes(anchor) + BYTES_PER_LINK
-        if room_bytes < 0:
+        budget_bytes -= len(url) + _utf8_bytes(anchor) + BYTES_PER_LINK
+        if budget_bytes < 0:
             break
         count += 1
     links = Outlinks(
@@ -131,24 +130,37 @@ def _fit_links(event: PageParsed, room_bytes: int) -> PageParsed:
     )
 
 
-def _fit_list(event: PageParsed, room_bytes: int) -> FittedEvent:
-    """Spread a list over several events; structured data of the whole must leave room in each of them."""
-    nothing: dict[str, Any] = dict.fromkeys(ENTRY_COLUMNS, ())
-    bare = replace(event, **nothing)
-    if event_bytes(bare) > room_bytes // 2:
-        without: dict[str, Any] = {
+ENTRY_COLUMNS: Final = (
+    "entry_urls",
+    "entry_titles",
+    "entry_lastmods_ms",
+    "entry_changefreqs",
+    "entry_priorities",
+    "entry_kinds",
+)
+
+
+def _fit_list(event: PageParsed, budget_bytes: int) -> FittedEvent:
+    """Split a list over several events, each of which repeats the document's other fields.
+
+    Structured data that takes more than half of the budget is dropped, as it would be repeated in each part.
+    """
+    no_entries: dict[str, Any] = dict.fromkeys(ENTRY_COLUMNS, ())
+    bare = replace(event, **no_entries)
+    if event_bytes(bare) > budget_bytes // 2:
+        without_records: dict[str, Any] = {
             "structured_json": "",
             "truncated": True,
             "structured_errors": ("too long to travel",),
         }
-        event, bare = replace(event, **without), replace(bare, **without)
-    *before, last = _parts(event, max(0, room_bytes - event_bytes(bare) - REFERENCE_BYTES))
-    return FittedEvent(last, preceding_parts=tuple(before))
+        event, bare = replace(event, **without_records), replace(bare, **without_records)
+    *preceding, last = _split_entries(event, max(0, budget_bytes - event_bytes(bare) - REFERENCE_BYTES))
+    return FittedEvent(last, preceding_parts=tuple(preceding))
 
 
-def _parts(event: PageParsed, room_bytes: int) -> Iterator[PageParsed]:
-    """Spread a list over as many events as it takes; all else that the document says is said by each."""
-    ends = list(_ends(event, room_bytes))
+def _split_entries(event: PageParsed, budget_bytes: int) -> Iterator[PageParsed]:
+    """Yield the parts of a list; every part carries the other fields of the document."""
+    ends = list(_part_ends(event, budget_bytes))
     for number, (start, end) in enumerate(pairwise((0, *ends)), 1):
         columns: dict[str, Any] = {name: getattr(event, name)[start:end] for name in ENTRY_COLUMNS}
         yield replace(
@@ -160,37 +172,27 @@ def _parts(event: PageParsed, room_bytes: int) -> Iterator[PageParsed]:
         )
 
 
-def _ends(event: PageParsed, room_bytes: int) -> Iterator[int]:
-    """Say where each part of a list ends; one entry at least goes with each."""
+def _part_ends(event: PageParsed, budget_bytes: int) -> Iterator[int]:
+    """Yield the end index of each part; a part holds at least one entry."""
     titles = event.entry_titles or repeat("")
-    room, start = room_bytes, 0
+    remaining, start = budget_bytes, 0
     for at, (url, title) in enumerate(zip(event.entry_urls, titles, strict=False)):
-        weight = len(url) + _utf8_bytes(title) + BYTES_PER_ENTRY
-        if weight > room and at > start:
+        size = len(url) + _utf8_bytes(title) + BYTES_PER_ENTRY
+        if size > remaining and at > start:
             yield at
-            room, start = room_bytes, at
-        room -= weight
+            remaining, start = budget_bytes, at
+        remaining -= size
     yield len(event.entry_urls)
 
 
 def join_parts(parts: Sequence[PageParsed]) -> PageParsed:
-    """Make one event of all parts of a list, for those who have room for it."""
+    """Join all parts of a list into one event, for callers without a size limit."""
     if len(parts) == 1:
         return parts[0]
     columns: dict[str, Any] = {
         name: tuple(chain.from_iterable(getattr(part, name) for part in parts)) for name in ENTRY_COLUMNS
     }
     return replace(parts[-1], **columns, part=1)
-
-
-ENTRY_COLUMNS: Final = (
-    "entry_urls",
-    "entry_titles",
-    "entry_lastmods_ms",
-    "entry_changefreqs",
-    "entry_priorities",
-    "entry_kinds",
-)
 
 
 def _links_bytes(event: PageParsed) -> int:

@@ -1,6 +1,6 @@
-"""Within which limits a page is read, and with which tools: what unpacks and walks trees is given.
+"""Limits for parsing a page, and the functions that the core calls for it.
 
-Knows no library and decides nothing.
+Knows no library and decides nothing; adapters provide the functions.
 """
 
 from __future__ import annotations
@@ -12,41 +12,41 @@ from strider.contracts.generated.enums import ExtractionLevel
 
 from .document.pdf import ReadPdf, pdf_unsupported
 from .document.streamed_body import BodyStream
-from .html.models import Depth, HtmlExtract
+from .html.models import ExtractionDepth, HtmlExtract
 from .site_parser_fields import RunSiteParser, no_site_parser
 from .unreadable_pages import ParseFailure
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedBody:
-    """A body without its content encodings."""
+    """A body with its content encodings undone."""
 
     content: bytes
     is_whole: bool = True
-    """False where it breaks off, and this is what came before."""
+    """False if the body is truncated; then the content is what could be decoded."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParseLimits:
-    """How much of a page is read, and for whom."""
+    """How much of a page is parsed, and at which extraction level."""
 
     max_decoded_bytes: int = 10 * 1024 * 1024
     max_links: int = 1_000
     robot_name: str = "strider"
-    """The name, in lower case, by which pages may speak to us alone."""
+    """Our robot name in lower case, by which pages may address us alone."""
     extraction: str = ExtractionLevel.BASIC
     with_markdown: bool = False
     site_parsers: str = ""
-    """Which versions of site parsers read, as `name=version`; whoever is not named reads in the newest."""
+    """Selected versions of site parsers as `name=version`; others use their newest version."""
     pdf_seconds: float = 1.0
-    """Processor time after which no further page of a PDF is begun."""
+    """CPU time in seconds after which no further page of a PDF is started."""
     max_sitemap_bytes: int = 50 * 1024 * 1024
-    """Of what was asked for as a sitemap: so much the protocol allows."""
+    """Limit for documents requested as sitemaps: the sitemap protocol allows 50 MiB."""
 
     @property
-    def extraction_depth(self) -> Depth:
-        """What the reading of a page has to bring."""
-        return Depth(
+    def extraction_depth(self) -> ExtractionDepth:
+        """The parts of a page that the HTML reader has to extract."""
+        return ExtractionDepth(
             has_blocks=self.extraction != ExtractionLevel.BASIC,
             with_markdown=self.with_markdown,
             with_records=self.extraction == ExtractionLevel.RECORDS,
@@ -54,25 +54,25 @@ class ParseLimits:
 
 
 DecodeBody = Callable[[bytes, str, int], DecodedBody | ParseFailure]
-"""Takes body, Content-Encoding and the most bytes that may come out."""
+"""Decode a body: arguments are body, Content-Encoding and the maximum decoded size in bytes."""
 
 
 OpenBodyStream = Callable[[bytes, str, int], BodyStream | None]
-"""Takes the same, and gives the body in portions; None where it has to be unpacked as a whole."""
+"""Open a body as a stream, with the same arguments; None if it needs to be decoded as a whole."""
 
 
 def no_body_stream(_body: bytes, _content_encoding: str, _max_bytes: int) -> None:
-    """Open none."""
+    """Return None: no body is streamed."""
     return
 
 
 @dataclass(frozen=True, slots=True)
 class ParserTools:
-    """What reads for us."""
+    """The functions by which adapters read bodies and documents."""
 
     decode_body: DecodeBody
-    read_html: Callable[[bytes, Depth], HtmlExtract]
+    read_html: Callable[[bytes, ExtractionDepth], HtmlExtract]
     cpu_seconds: Callable[[], float]
     read_site: RunSiteParser = no_site_parser
     read_pdf: ReadPdf = pdf_unsupported
-    open_body: OpenBodyStream = no_body_stream
+    open_body_stream: OpenBodyStream = no_body_stream

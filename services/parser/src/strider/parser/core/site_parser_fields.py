@@ -1,7 +1,7 @@
-"""What does a site parser's page say?
+"""Turn the result of a site parser into event fields and product attributes.
 
-Takes the texts that its selectors found; reads prices, states, ratings and addresses from them as for every
-other page. Says which parser read, in which version, and whether it found what every page of its site has.
+Takes the texts that its selectors found; parses prices, availability, ratings and URLs like for any other
+page. Also attributes each page to the parser and version that read it, for metrics.
 """
 
 from __future__ import annotations
@@ -29,54 +29,54 @@ COMPLETE: Final = "complete"
 INCOMPLETE: Final = "incomplete"
 FAILED: Final = "failed"
 PARSED: Final = "read"
-UNREAD: Final = "unread"
-VERDICTS: Final = (COMPLETE, INCOMPLETE, FAILED, PARSED, UNREAD)
-"""What came of a page for its parser: the first three of site parsers, the others of the general one."""
+UNPARSED: Final = "unread"
+VERDICTS: Final = (COMPLETE, INCOMPLETE, FAILED, PARSED, UNPARSED)
+"""Results per page and parser: the first three are of site parsers, the others of the generic parser."""
 
-_READ: Final = frozenset({"parsed", "partly_parsed"})
+_PARSED_OUTCOMES: Final = frozenset({"parsed", "partly_parsed"})
 
 
 @dataclass(frozen=True, slots=True)
 class SiteParserResult:
-    """What a site parser found on one page."""
+    """Values that a site parser found on one page."""
 
     parser: str
     version: str
     values: Mapping[str, Sequence[str]] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
-    """What every page of the site has, and this one has not."""
+    """Required attributes of the site that this page lacks."""
     failure: str = ""
-    """Why nothing was found: the parser's own failure."""
+    """Error message of the parser if it failed."""
 
     @property
     def verdict(self) -> str:
-        """Say what came of it."""
+        """The verdict: complete, incomplete or failed."""
         return FAILED if self.failure else INCOMPLETE if self.missing else COMPLETE
 
     @property
     def problem(self) -> str:
-        """Say in words what is wrong; empty where nothing is."""
-        why = self.failure or (f"without {', '.join(self.missing)}" if self.missing else "")
-        if not why and len(_further(self)) > MAX_RECORDS_BYTES:
-            why = "records too long to travel"
-        return f"{self.parser} {self.version}: {self.verdict}, {why}" if why else ""
+        """A sentence about what is wrong; empty if nothing is."""
+        reason = self.failure or (f"without {', '.join(self.missing)}" if self.missing else "")
+        if not reason and len(_records_json(self)) > MAX_RECORDS_BYTES:
+            reason = "records too long to travel"
+        return f"{self.parser} {self.version}: {self.verdict}, {reason}" if reason else ""
 
 
 RunSiteParser = Callable[[str, bytes], SiteParserResult | None]
-"""Takes a page's URL and its document in UTF-8; None where the page is of no site that has a parser."""
+"""Run the site parser for a URL on a UTF-8 document; None if no parser covers the site."""
 
 
 def no_site_parser(url: str, content: bytes) -> SiteParserResult | None:
-    """Read nothing: no parser is chosen for any site."""
+    """Return None: no site parser is configured."""
     del url, content
     return None
 
 
 def site_parser_fields(result: SiteParserResult | None) -> dict[str, Any]:
-    """Write who read the page, and what was found besides its product."""
+    """Return the event fields for parser, version and records besides the product."""
     if result is None or result.failure:
         return {}
-    text = _further(result)
+    text = _records_json(result)
     return {
         "parser": result.parser,
         "parser_version": f"{result.version}+{PARSER_VERSION}",
@@ -84,48 +84,51 @@ def site_parser_fields(result: SiteParserResult | None) -> dict[str, Any]:
     }
 
 
-def _further(reading: SiteParserResult) -> str:
-    further = {name: list(texts) for name, texts in reading.values.items() if name not in ATTRIBUTES}
+def _records_json(result: SiteParserResult) -> str:
+    further = {name: list(texts) for name, texts in result.values.items() if name not in ATTRIBUTES}
     return json.dumps(further, ensure_ascii=False) if further else ""
 
 
-def product_of(reading: SiteParserResult | None, base: str) -> dict[str, Any]:
-    """Give the attributes of the product; empty where there is none."""
-    if reading is None or reading.failure:
+_COPIED_ATTRIBUTES: Final = ("name", "description", "brand", "sku", "mpn", "condition", "seller")
+
+
+def site_product_attributes(result: SiteParserResult | None, base: str) -> dict[str, Any]:
+    """Return the product attributes of a site parser result; empty if there are none."""
+    if result is None or result.failure:
         return {}
-    said = {name: " ".join(texts[0].split()) for name, texts in reading.values.items() if texts}
-    price = parse_price(said.get("price", ""), country=country_of(base))
-    old = parse_price(said.get("old_price", ""), country=country_of(base))
-    urls = (resolve_url(url, base) for url in reading.values.get("image_urls", ()))
-    state = said.get("availability", "")[:60]
+    texts_by_name = {name: " ".join(texts[0].split()) for name, texts in result.values.items() if texts}
+    price = parse_price(texts_by_name.get("price", ""), country=country_of(base))
+    old = parse_price(texts_by_name.get("old_price", ""), country=country_of(base))
+    urls = (resolve_url(url, base) for url in result.values.get("image_urls", ()))
+    state = texts_by_name.get("availability", "")[:60]
     attributes = {
-        **{name: said.get(name, "")[:MAX_TEXT_CHARS] for name in _AS_THEY_ARE},
+        **{name: texts_by_name.get(name, "")[:MAX_TEXT_CHARS] for name in _COPIED_ATTRIBUTES},
         "price": price.amount if price else "",
-        "currency": parse_currency_field(said.get("currency", "")) or (price.currency if price else ""),
+        "currency": parse_currency_field(texts_by_name.get("currency", ""))
+        or (price.currency if price else ""),
         "old_price": old.amount if old and price and float(old.amount) > float(price.amount) else "",
         "availability": map_availability(state) or parse_availability(state),
-        "rating": parse_rating(said.get("rating", "")),
-        "review_count": _count(said.get("review_count", "")),
-        "category": " > ".join(" ".join(text.split()) for text in reading.values.get("category", ())),
-        "gtin": normalize_gtin(said.get("gtin", "")),
+        "rating": parse_rating(texts_by_name.get("rating", "")),
+        "review_count": _review_count(texts_by_name.get("review_count", "")),
+        "category": " > ".join(" ".join(text.split()) for text in result.values.get("category", ())),
+        "gtin": normalize_gtin(texts_by_name.get("gtin", "")),
         "image_urls": tuple(dict.fromkeys(filter(None, urls))),
     }
     return {name: value for name, value in attributes.items() if value is not None and value not in ("", ())}
 
 
-def _count(text: str) -> int | None:
-    """Count reviews; a selector that found a number alone has found it."""
-    said, digits = parse_review_count(text), _DIGITS.search(text)
-    return said if said is not None or digits is None else int(re.sub(r"\D", "", digits[0]))
-
-
 _DIGITS: Final = re.compile(r"\d[\d.,\s]{0,12}")
-_AS_THEY_ARE: Final = ("name", "description", "brand", "sku", "mpn", "condition", "seller")
+
+
+def _review_count(text: str) -> int | None:
+    """Return the number of reviews; a selector that found a bare number counts as one."""
+    labelled, digits = parse_review_count(text), _DIGITS.search(text)
+    return labelled if labelled is not None or digits is None else int(re.sub(r"\D", "", digits[0]))
 
 
 @dataclass(frozen=True, slots=True)
 class ParserAttribution:
-    """Who read a page, for counting."""
+    """The parser that read a page, and its verdict; labels of a metric."""
 
     domain: str
     parser: str
@@ -133,8 +136,13 @@ class ParserAttribution:
     verdict: str
 
 
+_PROBLEM: Final = re.compile(
+    r"(?P<parser>[a-z][a-z0-9-]{1,40}) (?P<version>[\d.]+): (?P<verdict>complete|incomplete|failed), "
+)
+
+
 def attribute_parser(event: PageParsed) -> ParserAttribution:
-    """Say who read a page and what came of it; a site parser's failure counts as its own."""
+    """Return which parser read a page; a failed site parser is counted under its own name."""
     domain = registrable_domain(event.group) or event.group
     failed = next((match for text in event.structured_errors if (match := _PROBLEM.match(text))), None)
     if failed is not None:
@@ -144,22 +152,17 @@ def attribute_parser(event: PageParsed) -> ParserAttribution:
     if event.parser != PARSER:
         return ParserAttribution(domain, event.parser, event.parser_version, COMPLETE)
     return ParserAttribution(
-        domain, PARSER, event.parser_version, PARSED if event.outcome in _READ else UNREAD
+        domain, PARSER, event.parser_version, PARSED if event.outcome in _PARSED_OUTCOMES else UNPARSED
     )
 
 
 def format_attribution(attribution: ParserAttribution) -> str:
-    """Write it as one word, as it passes from a worker to its parser."""
+    """Return the attribution as one string, for the worker protocol."""
     return f"{attribution.domain}|{attribution.parser}|{attribution.version}|{attribution.verdict}"
 
 
 @lru_cache(maxsize=1_024)
 def parse_attribution(text: str) -> ParserAttribution | None:
-    """Read such a word; None for what is none."""
+    """Parse such a string; None if it is invalid."""
     parts = text.split("|")
     return ParserAttribution(*parts) if len(parts) == len(ParserAttribution.__slots__) else None
-
-
-_PROBLEM: Final = re.compile(
-    r"(?P<parser>[a-z][a-z0-9-]{1,40}) (?P<version>[\d.]+): (?P<verdict>complete|incomplete|failed), "
-)

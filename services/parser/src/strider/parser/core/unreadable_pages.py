@@ -1,6 +1,6 @@
-"""What came of a page that could not be read, as an event.
+"""Build the event of a page that could not be parsed.
 
-Every fetched page has one parsed event, whatever happened to it: that is how its entry settles.
+Every fetched page results in one parsed event, whatever happened: that settles its frontier entry.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from strider.contracts.generated.events import PageFetched, PageParsed
 PARSER: Final = "strider"
 
 PARSER_VERSION: Final = "9"
-"""Raised with every change after which the same bytes may say something else."""
+"""Incremented with every change by which the same bytes may result in another event."""
 
 MAX_MESSAGE_CHARS: Final = 500
 
@@ -32,27 +32,27 @@ _ERROR_CLASSES: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ParseFailure:
-    """Why nothing could be read."""
+    """Why a page could not be parsed."""
 
     outcome: str
     message: str = ""
     error_class: str = ""
-    """Empty: the one that goes with the outcome."""
+    """If empty, the error class of the outcome applies."""
 
 
-def unreadable_page(page: PageFetched, failure: ParseFailure, **known: Any) -> PageParsed:
-    """Say of a page that it could not be read; `known` are fields that are known all the same."""
+def unreadable_page(page: PageFetched, failure: ParseFailure, **known_fields: Any) -> PageParsed:
+    """Return the event of an unreadable page; `known_fields` are fields that are known anyway."""
     return PageParsed(
         **copied_fields(page),
         outcome=failure.outcome,
         error_class=failure.error_class or _ERROR_CLASSES.get(failure.outcome, ""),
         error_message=failure.message[:MAX_MESSAGE_CHARS],
-        **known,
+        **known_fields,
     )
 
 
 def copied_fields(page: PageFetched) -> dict[str, Any]:
-    """Give the fields that pass from the fetched page to the parsed one as they are."""
+    """Return the fields that are copied from the fetched page to the parsed one."""
     return {
         "url": page.url,
         "url_key": page.url_key,
@@ -88,15 +88,17 @@ def copied_fields(page: PageFetched) -> dict[str, Any]:
 
 
 def header_values(page: PageFetched, name: str) -> list[str]:
-    """Give all response headers of this name (lower case)."""
-    if name not in "\n".join(page.header_names).lower():  # one look at all of them: most pages have none
+    """Return the values of all response headers of this name (lower case)."""
+    if (
+        name not in "\n".join(page.header_names).lower()
+    ):  # One search over all names: most pages have no such header.
         return []
     named = zip(page.header_names, page.header_values, strict=False)
     return [value for found, value in named if found.lower() == name]
 
 
 def first_header(page: PageFetched, name: str) -> str:
-    """Give the first response header of this name (lower case); empty where there is none."""
+    """Return the first response header of this name (lower case), or an empty string."""
     for found, value in zip(page.header_names, page.header_values, strict=False):
         if found.lower() == name:
             return value

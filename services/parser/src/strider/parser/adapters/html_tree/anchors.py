@@ -1,6 +1,7 @@
-"""The anchors of a page, read column by column: a call or a tuple for each would cost more than what is read.
+"""Read the anchors of a page, column by column.
 
-Decides what an anchor is called and in which region it stands; knows nothing of URLs.
+A call or a tuple for each anchor would cost more than reading it. Decides the text of an anchor and its
+region of the page; knows nothing of URLs.
 """
 
 from __future__ import annotations
@@ -15,15 +16,14 @@ from selectolax.lexbor import LexborNode
 
 from strider.parser.core.html.models import ASIDE, ELSEWHERE, FOOTER, HEADER, MAIN, NAVIGATION, Anchors
 
-from .tag_ids import TEXT, tag_ids
 from .text import WORD_SEPARATING_TAGS, collapse_spaces, inline_text
-from .traversal import ElementIndex, tag_mask
+from .traversal import TEXT, Attributes, ElementIndex, tag_ids, tag_mask
 
 MAX_ANCHOR_CHARS: Final = 200
-"""Of an anchor's text; the rest says nothing about where it leads."""
+"""Of an anchor's text; the rest says nothing about its target."""
 
 MAX_ANCHORS: Final = 20_000
-"""Anchors that are looked at, in the order of the page; a fraction of them will travel."""
+"""Anchors that are read, in document order; a fraction of them is published."""
 
 _READ_CHARS: Final = 4 * MAX_ANCHOR_CHARS
 
@@ -38,75 +38,92 @@ _REGION_BY_TAG: Final = {
 ANCHOR_TAGS: Final = frozenset({"a", "area"})
 
 
-def read_anchors(index: ElementIndex, nodes: list[LexborNode], *, with_blocks: bool = False) -> Anchors:
-    """Read these anchors, which are all that the walk has met.
+_BLOCK_PATTERNS: Final = (b"ab", b"awb", b"awwb", b"awwwb")
 
-    With blocks what they are made of parts their words, which is looked for where more than the basics is
-    wanted: a look at each costs a fiftieth of these.
+MAX_REREAD: Final = 1_500
+"""More than are published; anchors may be nested."""
+
+MAX_ANCESTORS: Final = 2
+
+_INLINE_BEFORE_BLOCKS: Final = frozenset(
+    {"img", "span", "picture", "source", "b", "strong", "i", "em", "small"}
+)
+
+_LIST_TAGS: Final = frozenset({"li", "dt", "dd", "td", "tr", "th"})
+"""Follow an anchor on every page, and are inside one on none."""
+
+_DIRECTION: Final = re.compile(r"(?<![a-z])(?:next|prev(?:ious)?)(?![a-z])")
+
+
+def read_anchors(index: ElementIndex, nodes: list[LexborNode], *, with_blocks: bool = False) -> Anchors:
+    """Read these anchors, which must be all anchors of the index.
+
+    With blocks, block elements inside an anchor separate its words. They are searched only above the basic
+    level, because checking every anchor costs 2 % of the time.
     """
     nodes = nodes[:MAX_ANCHORS]
-    attributes = [node.attributes for node in nodes]
-    hrefs = [said.get("href") or "" for said in attributes]
+    attrs = [node.attributes for node in nodes]
+    hrefs = [own.get("href") or "" for own in attrs]
     regions = _regions(index, len(nodes))
     if not all(hrefs):
         leads = [bool(href) for href in hrefs]
-        nodes, attributes = list(compress(nodes, leads)), list(compress(attributes, leads))
+        nodes, attrs = list(compress(nodes, leads)), list(compress(attrs, leads))
         hrefs, regions = list(compress(hrefs, leads)), list(compress(regions, leads))
     texts = _collapse_spaces_in_all([node.text_lexbor() for node in nodes])
     if with_blocks:
         _reread_texts_of_blocks(index, nodes, texts)
     if not all(texts):
         texts = [
-            text or _label(node, said) for text, node, said in zip(texts, nodes, attributes, strict=True)
+            text or _fallback_label(node, own) for text, node, own in zip(texts, nodes, attrs, strict=True)
         ]
     if max(map(len, texts), default=0) > MAX_ANCHOR_CHARS:
         texts = [text[:MAX_ANCHOR_CHARS] for text in texts]
-    rels = [said.get("rel") or "" for said in attributes]
+    rels = [own.get("rel") or "" for own in attrs]
     if any(rels):
         rels = [rel.lower() for rel in rels]
     if not all(texts):
         rels = [
-            rel if text else _add_class_direction(rel, said)
-            for rel, text, said in zip(rels, texts, attributes, strict=True)
+            rel if text else _add_class_direction(rel, own)
+            for rel, text, own in zip(rels, texts, attrs, strict=True)
         ]
     return Anchors(hrefs, texts, rels, regions)
 
 
-def _regions(walk: ElementIndex, count: int) -> list[int]:
-    """Say of each of the first anchors in which region it stands; the innermost one counts, and comes last.
+def _regions(index: ElementIndex, count: int) -> list[int]:
+    """Return the region of each of the first anchors; the innermost region wins because it comes last.
 
-    The anchors within an element follow each other in the order of the page, so counting them is enough.
+    The anchors within an element are consecutive in document order, so counting them is enough.
     """
     found = [ELSEWHERE] * count
-    anchors = walk.tag_bytes.translate(tag_mask(ANCHOR_TAGS))
+    anchors = index.tag_bytes.translate(tag_mask(ANCHOR_TAGS))
     ends: dict[int, int] = {}
     last = anchors.rfind(1)
-    places = [(at, region) for number, region in _regions_by_tag_id() for at in walk.positions(number, last)]
+    places = [(at, region) for number, region in _regions_by_tag_id() for at in index.positions(number, last)]
     start = counted = 0
     for at, region in sorted(places):
         start += anchors.count(1, counted, at)
         counted = at
         if start >= count:
-            break  # of no anchor that is looked at
-        inside = anchors.count(1, at, _end(walk, at, ends))
+            break  # contains no anchor that is read
+        inside = anchors.count(1, at, _end_position(index, at, ends))
         found[start : start + inside] = [region] * inside
     return found[:count]
 
 
-def _end(walk: ElementIndex, at: int, ends: dict[int, int]) -> int:
-    """Find where in a walk the content of an element ends: at whatever follows it, or one that it ends with.
+def _end_position(index: ElementIndex, position: int, ends: dict[int, int]) -> int:
+    """Return the position behind an element's content: of the next node, or of its parent's end.
 
-    `ends` has what was found of elements further out.
+    `ends` caches the result for elements further out.
     """
-    region = walk.nodes[at]
+    region = index.nodes[position]
     node: LexborNode | None = region
-    end, text = len(walk.nodes), tag_ids()[TEXT]
+    end, text = len(index.nodes), tag_ids()[TEXT]
     while node is not None:
         follower = node.next
         while follower is not None and follower.tag_id == text:
             follower = follower.next
         if follower is not None:
-            end = walk.position_of(follower, after=at)
+            end = index.position_of(follower, after=position)
             break
         node = node.parent
         if node is not None and (known := ends.get(node.mem_id)) is not None:
@@ -122,19 +139,19 @@ def _regions_by_tag_id() -> tuple[tuple[int, int], ...]:
 
 
 def _collapse_spaces_in_all(texts: list[str]) -> list[str]:
-    """Make every run of white space one space; one look at all of them tells whether any needs it."""
+    """Collapse runs of white space in all texts; one check of their concatenation clears most pages."""
     if max(map(len, texts), default=0) > _READ_CHARS:
         texts = [text[:_READ_CHARS] for text in texts]
     row = "|".join(["", *texts, ""])
-    # Printable: no white space but spaces.
+    # Printable: the only white space is the space.
     if "\n" in row or not row.isprintable() or "  " in row or "| " in row or " |" in row:
         return [" ".join(text.split()) for text in texts]
     return texts
 
 
-def _reread_texts_of_blocks(walk: ElementIndex, nodes: list[LexborNode], texts: list[str]) -> None:
-    """Read those texts again that run together what stands in blocks, or hold what a style says."""
-    holding = {walk.nodes[at].mem_id for at in _positions_with_blocks(walk)}
+def _reread_texts_of_blocks(index: ElementIndex, nodes: list[LexborNode], texts: list[str]) -> None:
+    """Read again the texts in which blocks run together or which contain the text of a style element."""
+    holding = {index.nodes[at].mem_id for at in _positions_with_blocks(index)}
     if not holding and "{" not in "".join(texts):
         return
     left = MAX_REREAD
@@ -144,10 +161,10 @@ def _reread_texts_of_blocks(walk: ElementIndex, nodes: list[LexborNode], texts: 
             left -= 1
 
 
-def _positions_with_blocks(walk: ElementIndex) -> Iterator[int]:
-    """Find anchors with a block in them, which is at their beginning or behind pictures and words."""
-    nodes, signs = walk.nodes, walk.tag_bytes.translate(_signs())
-    for between, pattern in enumerate(_BEGINNINGS):
+def _positions_with_blocks(index: ElementIndex) -> Iterator[int]:
+    """Yield positions of anchors with a block in them, at their start or after images and inline elements."""
+    nodes, signs = index.nodes, index.tag_bytes.translate(_tag_classes())
+    for between, pattern in enumerate(_BLOCK_PATTERNS):
         at = signs.find(pattern)
         while at >= 0:
             above = nodes[at + between + 1].parent
@@ -161,15 +178,9 @@ def _positions_with_blocks(walk: ElementIndex) -> Iterator[int]:
             at = signs.find(pattern, at + 1)
 
 
-_BEGINNINGS: Final = (b"ab", b"awb", b"awwb", b"awwwb")
-MAX_REREAD: Final = 1_500
-"""More than travel; they may stand within each other."""
-MAX_ANCESTORS: Final = 2
-
-
 @cache
-def _signs() -> bytes:
-    """Make a table that tells anchors, blocks, and what stands before these within a line."""
+def _tag_classes() -> bytes:
+    """Return a table that maps tag ids to classes: anchor, block, or inline element before a block."""
     table = bytearray(b".") * 256
     for sign, names in (
         (b"w", _INLINE_BEFORE_BLOCKS),
@@ -181,30 +192,20 @@ def _signs() -> bytes:
     return bytes(table)
 
 
-_INLINE_BEFORE_BLOCKS: Final = frozenset(
-    {"img", "span", "picture", "source", "b", "strong", "i", "em", "small"}
-)
-_LIST_TAGS: Final = frozenset({"li", "dt", "dd", "td", "tr", "th"})
-"""Stand behind an anchor on every page, and in one on none."""
+def _add_class_direction(rel: str, attrs: Attributes) -> str:
+    """Add the direction in the class of an anchor without text: arrows are often drawn by CSS.
 
-
-def _add_class_direction(rel: str, attributes: dict[str, str | None]) -> str:
-    """Say by its class where an anchor leads that has no name at all: arrows are often drawn by a style.
-
-    In words of ours: what travels as the page's relations is what the page says.
+    The added value is not a standard relation: relations of the page are published as the page has them.
     """
-    found = {match[0][:4] for match in _DIRECTION.finditer((attributes.get("class") or "").lower())}
+    found = {match[0][:4] for match in _DIRECTION.finditer((attrs.get("class") or "").lower())}
     return f"{rel} class:{found.pop()}" if len(found) == 1 else rel
 
 
-_DIRECTION: Final = re.compile(r"(?<![a-z])(?:next|prev(?:ious)?)(?![a-z])")
-
-
-def _label(node: LexborNode, attributes: dict[str, str | None]) -> str:
-    """Say what an anchor without text is called."""
+def _fallback_label(node: LexborNode, attrs: Attributes) -> str:
+    """Return the label of an anchor without text: from its attributes, else from an image in it."""
     for name in ("aria-label", "title", "alt"):
-        if (said := attributes.get(name)) and (words := collapse_spaces(said[:_READ_CHARS])):
-            return words
+        if (value := attrs.get(name)) and (label := collapse_spaces(value[:_READ_CHARS])):
+            return label
     picture = tag_ids()["img"]
     for within in node.traverse():
         if within.tag_id == picture and "alt" in (shown := within.attributes):

@@ -1,6 +1,6 @@
-"""Lexbor's tree as blocks: one walk over what is visible, before anything takes the tree apart.
+"""Read the visible text of a tree as blocks, in one pass before the tree is modified.
 
-Decides what parts text and which elements say nothing. What is main text is the core's decision.
+Decides which elements separate text and which are skipped. Which blocks are main text is the core's decision.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from selectolax.lexbor import LexborNode
 from strider.parser.core.content.text_blocks import PageBlocks, TextBlock, container_flags
 
 from .markdown import INLINE_MARKS, MarkdownWriter
-from .tag_ids import COMMENT, TEXT, tag_ids
+from .text import collapse_spaces
+from .traversal import COMMENT, TEXT, Attributes, tag_ids
 
-STREAMED: Final = "S:"
+STREAMED_ID_PREFIX: Final = "S:"
 
-_SILENT: Final = frozenset(
+_SKIPPED_TAGS: Final = frozenset(
     [
         *("script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio"),
         *("video", "select", "datalist", "textarea", "head", "title", "noframes", "noembed", "frameset"),
         *("dialog", "button", "input", "map", COMMENT, "meter", "progress", "math", "optgroup"),
-        *("nav", "footer"),  # never the text, and much to walk over
+        *("nav", "footer"),  # never main text, and expensive to read
         *("img", "source", "track", "param", "link", "meta", "col", "colgroup", "area"),
     ]
 )
@@ -49,7 +50,7 @@ _INLINE_TAGS: Final = frozenset(
         *("strong", "sub", "sup", "time", "tt", "u", "var", "picture", "wbr", "rb", "rt", "rp"),
     ]
 )
-_KINDS: Final = frozenset(
+_TEXT_TAGS: Final = frozenset(
     [
         "p",
         "h1",
@@ -69,7 +70,7 @@ _KINDS: Final = frozenset(
         "summary",
     ]
 )
-_PLACES: Final = frozenset(
+_CONTAINER_TAGS: Final = frozenset(
     [
         *(
             "div",
@@ -97,36 +98,74 @@ _BREAK: Final = 3
 _SKIP: Final = 4
 _BLOCK: Final = 5
 _IMAGE: Final = 6
-"""What an element does to the text around it: only a block parts it."""
+"""Effect of an element on the text around it: only a block separates it."""
 
 
-class _Walk:
-    """Gathers text until a block ends."""
+_KINDS_KEPT_IN_CONTAINERS: Final = frozenset({"li", "td", "th", "blockquote"})
+"""Kinds of block that stay the same whatever containers are inside them."""
 
-    __slots__ = ("kind", "link_chars", "links", "out", "parts", "pen", "place", "pre", "row")
+_SMALL_CONTAINER_TAGS: Final = frozenset({"li", "p", "figcaption"})
+
+_PAIRED_ACTIONS: Final = frozenset({_LINK, _MARKED})
+
+_UNKNOWN_TAG: Final = (_BLOCK, "")
+
+_HIDDEN_SELECTOR: Final = '[hidden],[style*="display" i]'
+
+_DECORATION_SELECTOR: Final = 'span[aria-hidden="true"]'
+"""Inline decoration, or a visual duplicate of other text (prices, formulas). Boxes may be more than that."""
+
+_CODE_GUTTER_SELECTOR: Final = (
+    "td.linenos,td.lineno,td.gutter,td.rouge-gutter,span.linenos,span.lineno,div.linenodiv,"
+    "a.headerlink,a.header-anchor,a.anchor-link,a.hash-link"
+)
+"""What documentation generators put beside the text: line numbers, and links of headings to themselves.
+
+Searched only in pages with code.
+"""
+
+_COLLAPSIBLE_ROLES: Final = frozenset({"tabpanel", "region"})
+
+
+class _BlockBuilder:
+    """Collects text until a block ends."""
+
+    __slots__ = (
+        "blocks",
+        "container",
+        "kind",
+        "link_chars",
+        "open_links",
+        "open_pres",
+        "parts",
+        "table_row",
+        "writer",
+    )
 
     def __init__(self, writer: MarkdownWriter | None) -> None:
-        self.out = PageBlocks([], [-1], [0], ["body"])
+        self.blocks = PageBlocks([], [-1], [0], ["body"])
         self.parts: list[str] = []
         self.writer = writer
-        self.link_chars = self.links = self.place = self.row = self.open_pres = 0
+        self.link_chars = self.open_links = self.container = self.table_row = self.open_pres = 0
         self.kind = "div"
 
     def flush(self) -> None:
         writer = self.writer
-        said = writer.take_text() if writer is not None else ""
+        markdown = writer.take_text() if writer is not None else ""
         if self.parts:
             raw = "".join(self.parts)
-            text = raw.strip("\n") if self.open_pres else _collapse_spaces_in_all(raw)
+            text = raw.strip("\n") if self.open_pres else collapse_spaces(raw)
             if text and not text.isspace():
-                said = text if self.open_pres and writer is not None else said
+                markdown = text if self.open_pres and writer is not None else markdown
                 levels = () if writer is None else writer.levels
-                block = text, self.kind, self.link_chars, self.place, self.row, said, levels
-                self.out.blocks.append(tuple.__new__(TextBlock, block))  # cheaper than by name
-                said = ""
+                block = text, self.kind, self.link_chars, self.container, self.table_row, markdown, levels
+                self.blocks.blocks.append(tuple.__new__(TextBlock, block))  # cheaper than calling the class
+                markdown = ""
             self.parts.clear()
-        if said and writer is not None and not self.open_pres:
-            self.out.blocks.append(TextBlock("", "img", 0, self.place, self.row, said, writer.levels))
+        if markdown and writer is not None and not self.open_pres:
+            self.blocks.blocks.append(
+                TextBlock("", "img", 0, self.container, self.table_row, markdown, writer.levels)
+            )
         self.link_chars = 0
 
     def enter(self, name: str, node: LexborNode) -> None:
@@ -136,47 +175,34 @@ class _Walk:
             self.flush()
         if writer is not None:
             writer.enter_block(name, node)
-        if name in _KINDS:
+        if name in _TEXT_TAGS:
             self.kind = name
             self.open_pres += name == "pre"
         elif name == "tr":
-            self.row += 1
-        if name in _PLACES:
+            self.table_row += 1
+        if name in _CONTAINER_TAGS:
             self.kind = "div" if self.kind not in _KINDS_KEPT_IN_CONTAINERS else self.kind
         elif name not in _SMALL_CONTAINER_TAGS:
             return
-        out, said = self.out, node.attributes
+        out, attrs = self.blocks, node.attributes
         out.flags.append(
-            container_flags(name, said.get("class"), said.get("id"), said.get("role"))
-            if said
+            container_flags(name, attrs.get("class"), attrs.get("id"), attrs.get("role"))
+            if attrs
             else container_flags(name)
         )
-        out.parents.append(self.place)
+        out.parents.append(self.container)
         out.tags.append(name)
-        self.place = len(out.parents) - 1
+        self.container = len(out.parents) - 1
 
-    def leave(self, name: str, place: int, kind: str) -> None:
+    def leave(self, name: str, container: int, kind: str) -> None:
         """End a block."""
         writer = self.writer
         if self.parts or (writer is not None and writer.has_image):
             self.flush()
         if writer is not None:
             writer.leave_block(name)
-        self.kind, self.place = kind, place
+        self.kind, self.container = kind, container
         self.open_pres -= name == "pre"
-
-
-def _collapse_spaces_in_all(raw: str) -> str:
-    """Make every run of white space one space; a text that a look finds without any is left as it is."""
-    if "\n" in raw or "  " in raw or not raw.isprintable():  # printable: no white space but spaces
-        return " ".join(raw.split())
-    return raw.strip(" ")
-
-
-_KINDS_KEPT_IN_CONTAINERS: Final = frozenset({"li", "td", "th", "blockquote"})
-"""What stays what it is, whatever boxes it is made of."""
-
-_SMALL_CONTAINER_TAGS: Final = frozenset({"li", "p", "figcaption"})
 
 
 def read_blocks(  # noqa: C901, PLR0912  # sees every node of every page: a call for each would double its cost
@@ -186,127 +212,109 @@ def read_blocks(  # noqa: C901, PLR0912  # sees every node of every page: a call
     with_markdown: bool = False,
     with_noscript: bool = False,
 ) -> PageBlocks:
-    """Walk over the tree; not recursive, because pages nest as deep as they like."""
+    """Read the blocks of a tree; not recursive, because pages nest deeper than Python's stack."""
     writer = MarkdownWriter() if with_markdown else None
-    walk, deeds = _Walk(writer), _tag_actions(with_markdown=with_markdown, with_noscript=with_noscript)
+    builder, actions = (
+        _BlockBuilder(writer),
+        _tag_actions(with_markdown=with_markdown, with_noscript=with_noscript),
+    )
     hidden = {node.mem_id for node in hidden_nodes}
-    parts, text_number = walk.parts, tag_ids()[TEXT]
+    parts, text_id = builder.parts, tag_ids()[TEXT]
     open_elements: list[tuple[LexborNode, int, str, int, str]] = []
     node = body.first_child
     while node is not None or open_elements:
         if node is None:
-            node, deed, name, place, kind = open_elements.pop()
-            if deed == _BLOCK:
-                walk.leave(name, place, kind)
-            elif deed == _LINK:
-                walk.links -= 1
-            if writer is not None and deed in _OPENED:
+            node, action, name, container, kind = open_elements.pop()
+            if action == _BLOCK:
+                builder.leave(name, container, kind)
+            elif action == _LINK:
+                builder.open_links -= 1
+            if writer is not None and action in _PAIRED_ACTIONS:
                 writer.close_mark()
             node = node.next
             continue
-        number = node.tag_id
-        if number == text_number:
+        tag_id = node.tag_id
+        if tag_id == text_id:
             text = node.text_content or ""
             parts.append(text)
             if writer is not None:
                 writer.write_text(text)
-            if walk.links:
-                walk.link_chars += len(text.strip())
+            if builder.open_links:
+                builder.link_chars += len(text.strip())
             node = node.next
             continue
-        deed, name = deeds.get(number, _UNKNOWN)
-        if deed == _SKIP or (hidden and node.mem_id in hidden):
-            if name in _PLACES:
-                walk.flush()
+        action, name = actions.get(tag_id, _UNKNOWN_TAG)
+        if action == _SKIP or (hidden and node.mem_id in hidden):
+            if name in _CONTAINER_TAGS:
+                builder.flush()
             node = node.next
             continue
-        open_elements.append((node, deed, name, walk.place, walk.kind))
-        if deed == _BLOCK:
-            walk.enter(name, node)
-        elif deed == _LINK:
-            walk.links += 1
-        elif deed == _BREAK:
+        open_elements.append((node, action, name, builder.container, builder.kind))
+        if action == _BLOCK:
+            builder.enter(name, node)
+        elif action == _LINK:
+            builder.open_links += 1
+        elif action == _BREAK:
             parts.append("\n")
         if writer is not None:
-            _follow(writer, deed, name, node)
+            _write_inline(writer, action, name, node)
         node = node.first_child
-    walk.flush()
-    return walk.out
+    builder.flush()
+    return builder.blocks
 
 
-def _follow(writer: MarkdownWriter, deed: int, name: str, node: LexborNode) -> None:
-    """Let the pen know of an element within a line."""
-    if deed in _OPENED:
+def _write_inline(writer: MarkdownWriter, action: int, name: str, node: LexborNode) -> None:
+    """Pass an inline element to the Markdown writer."""
+    if action in _PAIRED_ACTIONS:
         writer.open_mark(name, node)
-    elif deed == _BREAK:
+    elif action == _BREAK:
         writer.write_line_break()
-    elif deed == _IMAGE:
-        writer.picture(node)
-
-
-_OPENED: Final = frozenset({_LINK, _MARKED})
+    elif action == _IMAGE:
+        writer.write_image(node)
 
 
 @cache
 def _tag_actions(*, with_markdown: bool, with_noscript: bool) -> dict[int, tuple[int, str]]:
-    """Say of each element, by its number, what it does; and what it is called."""
-    deeds = dict.fromkeys(_PLACES | _KINDS | {"tr"}, _BLOCK) | dict.fromkeys(_INLINE_TAGS, _INLINE)
-    deeds |= {"a": _LINK, "br": _BREAK} | dict.fromkeys(_SILENT, _SKIP)
+    """Return the action and the name of each tag id."""
+    actions = dict.fromkeys(_CONTAINER_TAGS | _TEXT_TAGS | {"tr"}, _BLOCK) | dict.fromkeys(
+        _INLINE_TAGS, _INLINE
+    )
+    actions |= {"a": _LINK, "br": _BREAK} | dict.fromkeys(_SKIPPED_TAGS, _SKIP)
     if with_markdown:
-        deeds |= {name: _MARKED for name in INLINE_MARKS if name != "a"} | {"img": _IMAGE}
+        actions |= {name: _MARKED for name in INLINE_MARKS if name != "a"} | {"img": _IMAGE}
     if with_noscript:
-        deeds["noscript"] = _BLOCK
-    return {number: (deeds.get(name, _BLOCK), name) for name, number in tag_ids().items()}
-
-
-_UNKNOWN: Final = (_BLOCK, "")
-_HIDDEN_SELECTOR: Final = '[hidden],[style*="display" i]'
+        actions["noscript"] = _BLOCK
+    return {tag_id: (actions.get(name, _BLOCK), name) for name, tag_id in tag_ids().items()}
 
 
 def find_hidden(body: LexborNode) -> list[LexborNode]:
-    """Find the elements that are not shown, in the order of the page."""
+    """Return the elements that are not shown, in document order."""
     return [node for node in body.css(_HIDDEN_SELECTOR) if _is_hidden(node.attributes)]
 
 
 def find_excluded(
     body: LexborNode, hidden: Iterable[LexborNode], *, has_code: bool = False
 ) -> list[LexborNode]:
-    """Find what is no part of the text: what is hidden and never opened, and what only eyes are told."""
+    """Return elements outside of the text: hidden and never opened, decorative, or gutters of code."""
     beside = body.css(_CODE_GUTTER_SELECTOR) if has_code else []
     return [*(node for node in hidden if not _is_collapsed(node)), *body.css(_DECORATION_SELECTOR), *beside]
 
 
-_DECORATION_SELECTOR: Final = 'span[aria-hidden="true"]'
-"""Within a line: an ornament, or what is said beside it in other words (prices, formulas). Boxes are more."""
-
-
-_CODE_GUTTER_SELECTOR: Final = (
-    "td.linenos,td.lineno,td.gutter,td.rouge-gutter,span.linenos,span.lineno,div.linenodiv,"
-    "a.headerlink,a.header-anchor,a.anchor-link,a.hash-link"
-)
-"""What programs that write manuals put beside it: numbers of lines, and a heading's link to itself.
-
-Where there is no code there are no manuals, and nothing is looked for."""
-
-
 def _is_collapsed(node: LexborNode) -> bool:
-    """Say whether what is not shown is a part of the page all the same: a tab, or what a heading opens.
+    """Whether a hidden element is part of the page all the same: a tab, or the content under a heading.
 
     Dialogs and menus have a label as well, but a role of their own.
     """
-    said = node.attributes
-    role = said.get("role") or ""
-    return role in _COLLAPSIBLE_ROLES or (not role and bool(said.get("aria-labelledby")))
+    attrs = node.attributes
+    role = attrs.get("role") or ""
+    return role in _COLLAPSIBLE_ROLES or (not role and bool(attrs.get("aria-labelledby")))
 
 
-_COLLAPSIBLE_ROLES: Final = frozenset({"tabpanel", "region"})
-
-
-def _is_hidden(attributes: dict[str, str | None]) -> bool:
-    if "hidden" in attributes:
-        if (attributes["hidden"] or "").lower() == "until-found":
+def _is_hidden(attrs: Attributes) -> bool:
+    if "hidden" in attrs:
+        if (attrs["hidden"] or "").lower() == "until-found":
             return False
-        # Streamed pages are sent in such pieces, which a script shows in their place.
-        return not (attributes.get("id") or "").startswith(STREAMED)
-    style = (attributes.get("style") or "").lower()
+        # Streamed pages arrive in such pieces, which a script moves to their place.
+        return not (attrs.get("id") or "").startswith(STREAMED_ID_PREFIX)
+    style = (attrs.get("style") or "").lower()
     return "display" in style and "none" in style.replace(" ", "").partition("display:")[2][:5]

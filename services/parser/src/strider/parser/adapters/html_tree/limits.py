@@ -1,8 +1,8 @@
-"""From where on is a document beyond reason?
+"""Find where a document exceeds the depth and attribute limits of the HTML parser.
 
-Lexbor's cost grows with the square of the depth, and of the attributes of an element: a megabyte of
-either takes minutes. Both are found here by counting, before anything is parsed. It may be wrong about
-odd documents, by which they lose their end, and costs the usual ones next to nothing.
+Lexbor's cost grows with the square of the depth, and of the attributes of an element: a megabyte of either
+takes minutes. Both are found here by counting, before anything is parsed. The count may be wrong for odd
+documents, which then lose their end, and costs next to nothing for usual ones.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ MAX_ATTRIBUTES: Final = 1_000
 """Of one element: each one is compared with all before it, so that 200,000 take a minute."""
 
 LONG_TAG_BYTES: Final = 4 * 1024
-"""Shorter tags cannot have more attributes than that."""
+"""Shorter tags cannot have more attributes than MAX_ATTRIBUTES."""
 
 UNCHECKED_BYTES: Final = 64 * 1024
-"""Documents up to this size parse in half a second, whatever is in them."""
+"""Documents up to this size parse in half a second, whatever they contain."""
 
 _TAG: Final = re.compile(rb"<(?:(/?)([a-zA-Z][a-zA-Z0-9]*)|!--)")
 _RAW_TEXT_ENDS: Final = {b"script": b"</script", b"style": b"</style", b"": b"-->"}
-"""What is within these is no markup, whatever it looks like; the empty name is that of comments."""
+"""Ends of elements whose content is not markup; the empty name stands for comments."""
 
 _SVG_TAGS: Final = frozenset(
     b"svg g path rect circle ellipse line polygon polyline text tspan use defs symbol stop image marker mask "
     b"lineargradient radialgradient clippath pattern filter".split()
 )
-"""Elements of drawings, which may end themselves: there, and nowhere else."""
+"""Elements of SVG drawings, the only ones that may be self-closing."""
 
 _QUOTED_ATTRIBUTE: Final = re.compile(rb"""[\s"'/][^\s=>"'/]+\s*=\s*(?:"[^"]*(?:"|$)|'[^']*(?:'|$))""")
-"""An attribute with a quoted value, whose words are no attributes."""
+"""An attribute with a quoted value, whose words are not attributes."""
 
 _WITHOUT_DEPTH: Final = frozenset(
     b"a area base br col embed hr img input link meta param source track wbr p li dt dd option optgroup "
     b"tr td th thead tbody tfoot colgroup rp rt html head body".split()
 )
-"""Elements without an end, whose end may be left out, or that end each other: they make no depth."""
+"""Elements without an end tag, or with an implied one: they add no depth."""
 
 
 def find_cut_offset(content: bytes) -> int | None:
-    """Say from where on a document is beyond reason; None where it is not.
+    """Return the offset at which a document exceeds the limits; None where it does not.
 
-    Short documents cannot cost much, and counting clears nearly all others.
+    Short documents cannot cost much, and counting brackets clears nearly all others.
     """
     if len(content) < UNCHECKED_BYTES:
         return None
@@ -92,9 +92,9 @@ def _find_attribute_limit(content: bytes) -> int | None:
 
 
 def _long_tags(content: bytes) -> Iterator[tuple[int, int]]:
-    """Find where a bracket is followed by LONG_TAG_BYTES or more without another.
+    """Yield start and end of places where a bracket is followed by LONG_TAG_BYTES or more without another.
 
-    Each such piece lies across a multiple of that length, so looking around those is enough.
+    Each such place spans a multiple of that length, so searching around those is enough.
     """
     look_at = LONG_TAG_BYTES
     while look_at < len(content):
@@ -107,6 +107,6 @@ def _long_tags(content: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _is_short_tag(piece: bytes) -> bool:
-    """Say whether a tag surely ends soon: before a bracket that stands in no value."""
+    """Whether a tag certainly ends soon: at a bracket that is not inside of a quoted value."""
     tag, bracket, _ = piece[:LONG_TAG_BYTES].partition(b">")
     return bool(bracket) and tag.count(b'"') % 2 == 0 and tag.count(b"'") % 2 == 0

@@ -1,8 +1,8 @@
-"""RDFa of a tree: the Lite attributes, and what shops and wikis use beside them (`about`, `content`, `rel`).
+"""Read RDFa Lite, and the attributes `about`, `content` and `rel` of full RDFa.
 
-Gives subjects in JSON-LD's expanded form: full names, every value in an array; references stay as they stand,
-and the page itself is the empty one. Bounded in elements and in the
-length of values; where a page uses none of it nothing is walked. Decides nothing about what a subject means.
+Returns subjects in JSON-LD's expanded form: full names, every value in an array; references stay as they are,
+and the page itself is the empty one. Bounded in elements and in the length of values; a page without RDFa is
+not traversed. Decides nothing about what a subject means.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from itertools import count
 from typing import Any, Final
 
 from selectolax.lexbor import LexborNode
+
+from .traversal import Attributes
 
 MAX_NODES: Final = 20_000
 MAX_SUBJECTS: Final = 500
@@ -46,7 +48,7 @@ _KNOWN_PREFIXES: Final = {
     "v": "http://rdf.data-vocabulary.org/#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
-"""What pages use without saying what it stands for."""
+"""Prefixes that pages use without declaring them."""
 
 _TERMS: Final = {
     "describedby": "http://www.w3.org/2007/05/powder-s#describedby",
@@ -62,51 +64,51 @@ class _RdfaScope:
 
     subject: str
     target: str
-    """The subject of what stands within, unless that names its own."""
+    """The subject of nested elements, unless they name their own."""
     vocabulary: str
     prefixes: Mapping[str, str]
     language: str
     pending: tuple[str, ...] = ()
-    """Relations that wait for the first subject within."""
+    """Relations to the first subject within."""
 
 
 def read_rdfa(root: LexborNode) -> tuple[dict[str, Any], ...]:
     """Read all subjects of a tree."""
-    return _Reader().read(root) if root.css_first(_RDFA_SELECTOR) is not None else ()
+    return _RdfaReader().read(root) if root.css_first(_RDFA_SELECTOR) is not None else ()
 
 
-class _Reader:
-    """Reads one tree, with a bound on all of it together."""
+class _RdfaReader:
+    """Reads one tree within one budget of nodes."""
 
     def __init__(self) -> None:
-        self._left = MAX_NODES
+        self._nodes_left = MAX_NODES
         self._numbers = count(1)
-        self._found: dict[str, dict[str, Any]] = {}
+        self._subjects: dict[str, dict[str, Any]] = {}
 
     def read(self, root: LexborNode) -> tuple[dict[str, Any], ...]:
-        """Walk in the order of the page, by a stack: trees are deeper than Python's own."""
+        """Traverse in document order with a stack of its own: trees are deeper than Python's stack."""
         waiting = [(root, _RdfaScope(PAGE_SUBJECT, PAGE_SUBJECT, "", _KNOWN_PREFIXES, ""))]
-        while waiting and self._left > 0:
-            self._left -= 1
+        while waiting and self._nodes_left > 0:
+            self._nodes_left -= 1
             node, scope = waiting.pop()
             within = self._read_element(node, scope)
             waiting.extend((child, within) for child in list(node.iter())[::-1])
-        return tuple(self._found.values())
+        return tuple(self._subjects.values())
 
     def _read_element(self, node: LexborNode, above: _RdfaScope) -> _RdfaScope:
-        said = node.attributes
-        if not said:
+        attrs = node.attributes
+        if not attrs:
             return above
-        scope = self._scope(said, above)
-        named = self._resource(said, scope)
-        about = self._iri(said["about"] or "", scope) if "about" in said else ""
-        relations = self._relations(said, scope)
-        is_new = "typeof" in said
+        scope = self._scope(attrs, above)
+        named = self._resource(attrs, scope)
+        about = self._iri(attrs["about"] or "", scope) if "about" in attrs else ""
+        relations = self._relations(attrs, scope)
+        is_new = "typeof" in attrs
         if relations:
             subject = about or scope.target
             other = named or (self._blank_node() if is_new and not about else "")
             typed = about or other
-        elif "property" in said and "content" not in said and "datatype" not in said:
+        elif "property" in attrs and "content" not in attrs and "datatype" not in attrs:
             subject = about or scope.target
             typed = (about or named or self._blank_node(node, scope)) if is_new else ""
             other = typed
@@ -114,52 +116,54 @@ class _Reader:
             subject = about or named or (self._blank_node(node, scope) if is_new else scope.target)
             typed, other = subject, ""
         if is_new:
-            for name in self._names(said["typeof"] or "", scope):
-                self._say(typed, "@type", name)
+            for name in self._expand_names(attrs["typeof"] or "", scope):
+                self._add_value(typed, "@type", name)
         for relation in relations if other else ():
-            self._say(subject, relation, {"@id": other})
-        for name in self._names(said.get("property") or "", scope):
+            self._add_value(subject, relation, {"@id": other})
+        for name in self._expand_names(attrs.get("property") or "", scope):
             is_item = is_new and not about and not relations and typed != subject
-            value = {"@id": typed} if is_item else self._value(node, said, scope)
-            self._say(subject, name, value)
-        says_something = subject != scope.target or "property" in said or is_new or bool(relations)
+            value = {"@id": typed} if is_item else self._value(node, attrs, scope)
+            self._add_value(subject, name, value)
+        says_something = subject != scope.target or "property" in attrs or is_new or bool(relations)
         for relation in scope.pending if says_something else ():
-            self._say(scope.subject, relation, {"@id": subject})
-        return self._within(scope, subject, other, relations)
+            self._add_value(scope.subject, relation, {"@id": subject})
+        return self._child_scope(scope, subject, other, relations)
 
-    def _within(self, scope: _RdfaScope, subject: str, other: str, relations: tuple[str, ...]) -> _RdfaScope:
+    def _child_scope(
+        self, scope: _RdfaScope, subject: str, other: str, relations: tuple[str, ...]
+    ) -> _RdfaScope:
         if relations and not other:
             return replace(scope, subject=subject, target=self._blank_node(), pending=relations)
         if subject == scope.target and not other:
             return scope
         return replace(scope, subject=subject, target=other or subject, pending=())
 
-    def _scope(self, said: dict[str, str | None], above: _RdfaScope) -> _RdfaScope:
+    def _scope(self, attrs: Attributes, above: _RdfaScope) -> _RdfaScope:
         scope = above
-        if "vocab" in said:
-            vocabulary = (said["vocab"] or "").strip()
+        if "vocab" in attrs:
+            vocabulary = (attrs["vocab"] or "").strip()
             scope = replace(scope, vocabulary=vocabulary)
             if vocabulary:
-                self._say(PAGE_SUBJECT, _USES_VOCABULARY, {"@id": vocabulary})
-        stated = {name.lower(): iri for name, iri in _PREFIX.findall(said.get("prefix") or "")}
-        stated |= {name[6:]: iri or "" for name, iri in said.items() if name.startswith("xmlns:")}
+                self._add_value(PAGE_SUBJECT, _USES_VOCABULARY, {"@id": vocabulary})
+        stated = {name.lower(): iri for name, iri in _PREFIX.findall(attrs.get("prefix") or "")}
+        stated |= {name[6:]: iri or "" for name, iri in attrs.items() if name.startswith("xmlns:")}
         if stated:
             scope = replace(scope, prefixes={**scope.prefixes, **stated})
-        language = said.get("lang") if "lang" in said else said.get("xml:lang")
+        language = attrs.get("lang") if "lang" in attrs else attrs.get("xml:lang")
         return scope if language is None else replace(scope, language=language.strip())
 
-    def _relations(self, said: dict[str, str | None], scope: _RdfaScope) -> tuple[str, ...]:
-        """Give relations by full or prefixed names only: `rel` is HTML's own word first of all."""
+    def _relations(self, attrs: Attributes, scope: _RdfaScope) -> tuple[str, ...]:
+        """Return relations with full or prefixed names only: plain `rel` values belong to HTML."""
         bare = replace(scope, vocabulary="")
-        return self._names(said.get("rel") or "", bare)
+        return self._expand_names(attrs.get("rel") or "", bare)
 
-    def _names(self, text: str, scope: _RdfaScope) -> tuple[str, ...]:
-        return tuple(filter(None, (_full_name(word, scope) for word in text.split()[:20])))
+    def _expand_names(self, text: str, scope: _RdfaScope) -> tuple[str, ...]:
+        return tuple(filter(None, (_expand_name(word, scope) for word in text.split()[:20])))
 
-    def _resource(self, said: dict[str, str | None], scope: _RdfaScope) -> str:
-        if said.get("resource") is not None:
-            return self._iri(said["resource"] or "", scope)
-        stated = said.get("href") if "href" in said else said.get("src")
+    def _resource(self, attrs: Attributes, scope: _RdfaScope) -> str:
+        if attrs.get("resource") is not None:
+            return self._iri(attrs["resource"] or "", scope)
+        stated = attrs.get("href") if "href" in attrs else attrs.get("src")
         return "" if stated is None else stated.strip()[:MAX_VALUE_CHARS]
 
     def _iri(self, text: str, scope: _RdfaScope) -> str:
@@ -171,18 +175,18 @@ class _Reader:
             return scope.prefixes[prefix.lower()] + local
         return wanted[:MAX_VALUE_CHARS]
 
-    def _value(self, node: LexborNode, said: dict[str, str | None], scope: _RdfaScope) -> dict[str, Any]:
-        kind = said.get("datatype")
-        stated = said.get("content")
+    def _value(self, node: LexborNode, attrs: Attributes, scope: _RdfaScope) -> dict[str, Any]:
+        kind = attrs.get("datatype")
+        stated = attrs.get("content")
         if stated is None:
-            stated = said.get(_VALUE_ATTRIBUTES.get(node.tag or "", ""))
-        is_link = stated is None and kind is None and "rel" not in said
-        if is_link and (named := self._resource(said, scope)):
+            stated = attrs.get(_VALUE_ATTRIBUTES.get(node.tag or "", ""))
+        is_link = stated is None and kind is None and "rel" not in attrs
+        if is_link and (named := self._resource(attrs, scope)):
             return {"@id": named}
         text = node.text() if stated is None else stated
-        self._left -= len(text) // CHARS_PER_NODE
+        self._nodes_left -= len(text) // CHARS_PER_NODE
         value = {"@value": " ".join(text[: 4 * MAX_VALUE_CHARS].split())[:MAX_VALUE_CHARS]}
-        if kind and (full := _full_name(kind.strip(), scope)):
+        if kind and (full := _expand_name(kind.strip(), scope)):
             return {"@type": full, **value}
         return {"@language": scope.language, **value} if scope.language else value
 
@@ -191,19 +195,19 @@ class _Reader:
             return scope.target
         return f"_:{next(self._numbers):06}"
 
-    def _say(self, subject: str, name: str, value: Any) -> None:
-        known = self._found.get(subject)
+    def _add_value(self, subject: str, name: str, value: Any) -> None:
+        known = self._subjects.get(subject)
         if known is None:
-            if len(self._found) >= MAX_SUBJECTS:
+            if len(self._subjects) >= MAX_SUBJECTS:
                 return
-            known = self._found[subject] = {"@id": subject}
+            known = self._subjects[subject] = {"@id": subject}
         values = known.setdefault(name, [])
         if value not in values[:MAX_SUBJECTS]:
             values.append(value)
 
 
-def _full_name(word: str, scope: _RdfaScope) -> str:
-    """Write a name in full; empty for what is none."""
+def _expand_name(word: str, scope: _RdfaScope) -> str:
+    """Return the full name; empty for an invalid one."""
     prefix, colon, local = word.partition(":")
     if not colon:
         return scope.vocabulary + word if scope.vocabulary else _TERMS.get(word.lower(), "")

@@ -1,8 +1,7 @@
-"""Where a page shows nothing without scripts: the text that it carries for them.
+"""Find the text that scripts would show on a page that shows nothing without them.
 
-Asked only when next to nothing is visible. Looks at what stands in for the page (noscript), at what is
-there but hidden, and then at strings of HTML in the data that its scripts would show; of these the name
-counts that has most to say.
+Used only when next to nothing is visible. Reads the fallback of the page (noscript), hidden elements, and
+then strings of HTML in the data of its scripts; of these the name with most text wins.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ _TEXTS: Final = re.compile(
 def read_script_rendered_blocks(
     body: LexborNode, visible: PageBlocks, hidden: Sequence[LexborNode], *, with_markdown: bool
 ) -> PageBlocks:
-    """Give the blocks that scripts would show, where they say more than what is seen."""
-    said = _text_chars(visible)
-    if said >= MIN_TEXT_CHARS:
+    """Return the blocks that scripts would show, where they have more text than the visible ones."""
+    visible_chars = _text_chars(visible)
+    if visible_chars >= MIN_TEXT_CHARS:
         return visible
     for shown, with_noscript in ((hidden, True), ((), False)):
         instead = read_blocks(body, shown, with_markdown=with_markdown, with_noscript=with_noscript)
-        if _text_chars(instead) >= max(MIN_TEXT_CHARS, 2 * said):
+        if _text_chars(instead) >= max(MIN_TEXT_CHARS, 2 * visible_chars):
             return instead
     markup = _longest_markup(_script_data(body))
     if not markup:
@@ -48,7 +47,7 @@ def read_script_rendered_blocks(
     if found is None:
         return visible
     embedded = read_blocks(found, find_hidden(found), with_markdown=with_markdown)
-    return embedded if _text_chars(embedded) >= max(MIN_TEXT_CHARS, 2 * said) else visible
+    return embedded if _text_chars(embedded) >= max(MIN_TEXT_CHARS, 2 * visible_chars) else visible
 
 
 def _text_chars(blocks: PageBlocks) -> int:
@@ -70,8 +69,8 @@ def _longest_markup(data: Iterable[str]) -> str:
     for text in data:
         piece = text[: max(0, left)]
         left -= len(piece)
-        if '\\"' in piece:  # data within data
-            piece = f"{piece}\n{_unescaped(piece)}"
+        if '\\"' in piece:  # JSON within a JSON string
+            piece = f"{piece}\n{_unescape(piece)}"
         for name, value in _TEXTS.findall(piece):
             try:
                 by_name[name].append(json.loads(f'"{value}"', strict=False))
@@ -83,5 +82,5 @@ def _longest_markup(data: Iterable[str]) -> str:
     return "".join(f"<article>{value}</article>" for value in dict.fromkeys(best))
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return text.replace('\\"', '"').replace("\\\\", "\\")

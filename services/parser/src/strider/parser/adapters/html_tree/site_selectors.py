@@ -1,6 +1,6 @@
-"""Looks up a site parser's selectors in a tree of its own.
+"""Apply the selectors of a site parser to a tree of its own.
 
-Decides only that a parser's failure is told and costs its own reading alone: the page is read all the same.
+A site parser that fails is reported, and costs only its own reading: the page is parsed all the same.
 """
 
 from __future__ import annotations
@@ -21,31 +21,33 @@ MAX_TEXT_CHARS: Final = 10_000
 
 
 def make_site_reader(parsers: SelectedParsers) -> RunSiteParser:
-    """Make what reads pages of the sites that these parsers are for."""
+    """Return a reader of the pages whose sites have a parser."""
     if not parsers.by_domain:
         return no_site_parser
 
     def read_site(url: str, content: bytes) -> SiteParserResult | None:
         parser = parsers.parser_for(url)
-        return None if parser is None else _read(parser, url, content)
+        return None if parser is None else _read_page(parser, url, content)
 
     return read_site
 
 
-def _read(parser: SiteParser, url: str, content: bytes) -> SiteParserResult:
+def _read_page(parser: SiteParser, url: str, content: bytes) -> SiteParserResult:
     content = inline_shadow_roots(content)
     root = LexborHTMLParser(content[: find_cut_offset(content)]).root
     try:
-        texts = {} if root is None else {name: _texts(root, one) for name, one in parser.selectors.items()}
-        refined = parser.refine({name: said for name, said in texts.items() if said}, url)
+        texts = (
+            {} if root is None else {name: _select_texts(root, one) for name, one in parser.selectors.items()}
+        )
+        refined = parser.refine({name: values for name, values in texts.items() if values}, url)
         found = {
-            str(name): tuple(map(str, said))[:MAX_TEXTS_PER_SELECTOR]
-            for name, said in refined.items()
-            if said
+            str(name): tuple(map(str, values))[:MAX_TEXTS_PER_SELECTOR]
+            for name, values in refined.items()
+            if values
         }
     except (MemoryError, SelectolaxError):
         raise
-    except (Exception, SystemExit) as failure:  # noqa: BLE001  # others' code: whatever it raises is told of the page
+    except (Exception, SystemExit) as failure:  # noqa: BLE001  # third-party code may raise anything; it becomes the fault
         return SiteParserResult(
             parser.name, parser.version, failure=f"{type(failure).__name__}: {failure}"[:300]
         )
@@ -53,20 +55,23 @@ def _read(parser: SiteParser, url: str, content: bytes) -> SiteParserResult:
     return SiteParserResult(parser.name, parser.version, found, missing)
 
 
-def _texts(root: LexborNode, wanted: Select) -> list[str]:
+def _select_texts(root: LexborNode, wanted: Select) -> list[str]:
     for selector in wanted.css:
-        said = (_text(node, wanted.attribute) for node in _found(root, selector)[:MAX_TEXTS_PER_SELECTOR])
-        found = [text for text in said if text]
+        values = (
+            _node_text(node, wanted.attribute)
+            for node in _select_nodes(root, selector)[:MAX_TEXTS_PER_SELECTOR]
+        )
+        found = [text for text in values if text]
         if found:
             return found if wanted.is_list else found[:1]
     return []
 
 
 class BadSelectorError(ValueError):
-    """A selector that is none."""
+    """A selector that is not valid CSS."""
 
 
-def _found(root: LexborNode, selector: str) -> list[LexborNode]:
+def _select_nodes(root: LexborNode, selector: str) -> list[LexborNode]:
     try:
         return root.css(selector)
     except SelectolaxError:
@@ -76,7 +81,7 @@ def _found(root: LexborNode, selector: str) -> list[LexborNode]:
 
 
 def is_valid_selector(text: str) -> bool:
-    """Say whether elements can be looked for by this."""
+    """Whether a selector is valid."""
     try:
         LexborHTMLParser("<p>").css(text)
     except SelectolaxError:
@@ -85,7 +90,7 @@ def is_valid_selector(text: str) -> bool:
 
 
 def find_broken_selectors(parser: SiteParser) -> list[str]:
-    """Say which selectors of a parser are none, each with whose it is."""
+    """Return a message for each selector of a parser that is not valid."""
     return [
         f"{parser.name} {parser.version}: {name}: {selector!r} is no selector"
         for name, wanted in parser.selectors.items()
@@ -94,7 +99,7 @@ def find_broken_selectors(parser: SiteParser) -> list[str]:
     ]
 
 
-def _text(node: LexborNode, attribute: str) -> str:
+def _node_text(node: LexborNode, attribute: str) -> str:
     if attribute:
         return (node.attributes.get(attribute) or "").strip()[:MAX_TEXT_CHARS]
     return " ".join(node.text(separator=" ")[: 2 * MAX_TEXT_CHARS].split())[:MAX_TEXT_CHARS]

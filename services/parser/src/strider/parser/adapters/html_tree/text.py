@@ -1,6 +1,6 @@
-"""The text of a tree that is left visible, and the white space of texts.
+"""Extract the visible text of a tree, and collapse white space.
 
-Decides what of a tree is text, and takes the tree apart for it: whoever wants more of it comes before.
+Decides what of a tree is text, and modifies the tree for it: everything else must be read before.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from .tag_ids import TEXT, tag_ids
-from .traversal import ElementIndex, tag_mask
+from .traversal import TEXT, ElementIndex, tag_ids, tag_mask
 
 _INVISIBLE_TAGS: Final = frozenset(
     [
@@ -22,10 +21,10 @@ _INVISIBLE_TAGS: Final = frozenset(
     ]
 )
 _IN_WORD_TAGS: Final = frozenset({"img", "wbr", "picture", "map"})
-"""Stand within a line and say nothing: without them its two halves become one text again."""
+"""Inline elements without text: when removed, the text around them is one word again."""
 
 _REMOVED_TAGS: Final = _INVISIBLE_TAGS | _IN_WORD_TAGS
-_INLINE: Final = frozenset(
+_INLINE_TAGS: Final = frozenset(
     [
         *("abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font"),
         *("i", "ins", "kbd", "label", "mark", "nobr", "q", "ruby", "s", "samp", "small", "span", "strike"),
@@ -33,33 +32,47 @@ _INLINE: Final = frozenset(
     ]
 )
 _FRAGMENT_END: Final = "\0"
-"""Stands in no text of a tree: the standard has it dropped or replaced."""
+"""Occurs in no text of a tree: the HTML standard drops or replaces it."""
+
+
+MAX_INLINE_NODES: Final = 300
+"""Elements and texts that are read for one line."""
+
+WORD_SEPARATING_TAGS: Final = frozenset(
+    [
+        *("br", "div", "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "dl", "dt", "dd", "table"),
+        *("tr", "td", "th", "section", "article", "header", "footer", "figure", "figcaption", "hgroup"),
+    ]
+)
+"""Elements that separate words."""
+
+_UNRENDERED_TAGS: Final = frozenset({"script", "style"})
 
 
 def read_text(
     body: LexborNode, index: ElementIndex, *, anchors: Iterable[LexborNode], hidden: Sequence[LexborNode]
 ) -> str:
-    """Give the text, a line for each block."""
+    """Return the text, one line for each block."""
     for node in hidden:
         node.decompose(recursive=False)  # before anything is unwrapped: it may be a word within a line
     link = tag_ids()["a"]
     for node in anchors:
         follower = node.next
         if follower is None or follower.tag_id != link:
-            node.unwrap()  # links in a row stay apart, though nothing stands between them
-    for node in index.select(tag_mask(_INLINE)):
+            node.unwrap()  # adjacent links stay separate, though no text stands between them
+    for node in index.select(tag_mask(_INLINE_TAGS)):
         node.unwrap()
     for node in index.select(tag_mask(_REMOVED_TAGS)):
-        node.decompose(recursive=False)  # what is in it goes with it
+        node.decompose(recursive=False)  # with all of its content
     body.merge_text_nodes()
-    return _lines(body.text(separator=_FRAGMENT_END, strip=True, skip_empty=True))
+    return _normalize_fragments(body.text(separator=_FRAGMENT_END, strip=True, skip_empty=True))
 
 
-def _lines(text: str) -> str:
-    """Make every fragment a line, and every run of white space within one space.
+def _normalize_fragments(text: str) -> str:
+    """Make every fragment a line, and collapse white space within each.
 
-    Most fragments have none and a page has few, so that looking is what has to be cheap: once, from the
-    back, which is a third faster than from the front.
+    Most fragments have no runs of spaces and a page has few, so checking must be cheap: once, from the back,
+    which is a third faster than from the front.
     """
     for character in "\n\t\r\f\xa0":
         if character in text:
@@ -67,25 +80,21 @@ def _lines(text: str) -> str:
     first, *others = text.rsplit("  ")
     if others:
         last = others.pop()
-        # Of a long run nothing is left between its pairs; of an odd one a space, before the first pair.
+        # A long run leaves nothing between its pairs; an odd one leaves a space before the first pair.
         text = " ".join([first.rstrip(" "), *[piece.rstrip(" ") for piece in others if piece], last])
     return text.replace(_FRAGMENT_END, "\n")
 
 
 def collapse_spaces(text: str) -> str:
-    """Make every run of white space one space, and take it off the ends."""
-    if "  " not in text and text.isprintable():  # no white space but spaces
+    """Collapse every run of white space into one space, and strip both ends."""
+    if "  " not in text and text.isprintable():  # the only white space is the space
         return text.strip(" ")
     return " ".join(text.split())
 
 
-MAX_INLINE_NODES: Final = 300
-"""Elements and texts that are looked at for one line."""
-
-
 def inline_text(node: LexborNode) -> str:
-    """Give the text of an element in a line: blocks stand apart, and what styles and scripts say is none."""
-    parting, silent, text = tag_mask(WORD_SEPARATING_TAGS), tag_mask(_SILENT), tag_ids()[TEXT]
+    """Return the text of an element in one line: blocks are separated, styles and scripts skipped."""
+    parting, silent, text = tag_mask(WORD_SEPARATING_TAGS), tag_mask(_UNRENDERED_TAGS), tag_ids()[TEXT]
     pieces: list[str] = []
     for element in islice(node.traverse(include_text=True), MAX_INLINE_NODES):
         if element.tag_id != text:
@@ -97,14 +106,3 @@ def inline_text(node: LexborNode) -> str:
             pieces += [" "] * is_apart
             pieces.append(element.text_content or "")
     return collapse_spaces("".join(pieces))
-
-
-WORD_SEPARATING_TAGS: Final = frozenset(
-    [
-        *("br", "div", "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "dl", "dt", "dd", "table"),
-        *("tr", "td", "th", "section", "article", "header", "footer", "figure", "figcaption", "hgroup"),
-    ]
-)
-"""Elements between whose sides nobody reads one word."""
-
-_SILENT: Final = frozenset({"script", "style"})

@@ -1,7 +1,7 @@
-"""Dates of elements that may be those of the page: time elements, properties of items, and by their names.
+"""Read dates that may be the page's: time elements, item properties, and class names.
 
-One that says what else it dates, such as the end of a price or of an event, is left out; what calls itself a
-change is no publication.
+A date with another property, such as the end of a price or of an event, is left out; a date named as a
+modification is not a publication date.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from selectolax.lexbor import LexborNode
 
 from .text import collapse_spaces
+from .traversal import Attributes
 
 _PUBLISHED_PROPERTIES: Final = frozenset(
     [
@@ -28,32 +29,43 @@ _DATE_SELECTOR: Final = (
 )
 _MODIFIED_CLASS: Final = re.compile(r"updat|modif|edited|revis")
 _PUBLISHED_CLASS: Final = re.compile(r"publi|entry-?date|posted|post-?date|dt-published|created")
-MAX_CHARS: Final = 80
+MAX_TIME_CHARS: Final = 80
+
+
+MAX_PROPERTIES: Final = 20
+
+MAX_ANCESTORS: Final = 12
+
+_SIDE_TAGS: Final = frozenset({"aside", "footer", "nav"})
+
+_COMMENT_NAMES: Final = re.compile(r"(?<![a-z])(?:comment(?:s|list|-list)?|respond|sidebar)(?![a-z])")
+
+_PAGE_TAGS: Final = frozenset({"body", "main"})
 
 
 class PageTimes(NamedTuple):
-    """What elements say, best first."""
+    """Dates of publication and of modification, best first."""
 
     published: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
 
 
 def read_times(body: LexborNode, nodes: Sequence[LexborNode], *, has_properties: bool) -> PageTimes:
-    """Read time elements, and where a page has such the elements of properties that are dates."""
+    """Read time elements, and elements with date properties where a page has any."""
     called: list[str] = []
     plain: list[str] = []
     beside: list[str] = []
     changed: list[str] = []
     properties = body.css(_DATE_SELECTOR)[: len(nodes) + MAX_PROPERTIES] if has_properties else []
     for node in (*properties, *nodes):
-        said = node.attributes
-        names = (said.get("itemprop") or said.get("property") or "").lower().split()
+        attrs = node.attributes
+        names = (attrs.get("itemprop") or attrs.get("property") or "").lower().split()
         if not _PUBLISHED_PROPERTIES.isdisjoint(names):
-            called += _values(node, said)
+            called += _time_values(node, attrs)
         elif not _MODIFIED_PROPERTIES.isdisjoint(names):
-            changed += _values(node, said)
+            changed += _time_values(node, attrs)
         elif not names:
-            words = (said.get("class") or "").lower()
+            words = (attrs.get("class") or "").lower()
             kept = plain
             if words and _PUBLISHED_CLASS.search(words):
                 kept = called
@@ -61,35 +73,26 @@ def read_times(body: LexborNode, nodes: Sequence[LexborNode], *, has_properties:
                 kept = changed
             if kept is plain and not plain and _is_in_side_content(node):
                 kept = beside
-            kept += _values(node, said)
+            kept += _time_values(node, attrs)
     return PageTimes((*called, *plain, *beside), tuple(changed))
 
 
-MAX_PROPERTIES: Final = 20
-MAX_ANCESTORS: Final = 12
-_BESIDE: Final = frozenset({"aside", "footer", "nav"})
-_REMARKS: Final = re.compile(r"(?<![a-z])(?:comment(?:s|list|-list)?|respond|sidebar)(?![a-z])")
-
-
 def _is_in_side_content(node: LexborNode) -> bool:
-    """Say whether a date stands in remarks on the page, or in what is beside it."""
+    """Whether a date stands in comments, or in content beside the main one."""
     above = node.parent
     for _ in range(MAX_ANCESTORS):
-        if above is None or above.tag in _PAGE:
+        if above is None or above.tag in _PAGE_TAGS:
             return False
-        said = above.attributes
-        names = f"{said.get('class') or ''} {said.get('id') or ''}".lower()
-        if above.tag in _BESIDE or _REMARKS.search(names):
+        attrs = above.attributes
+        names = f"{attrs.get('class') or ''} {attrs.get('id') or ''}".lower()
+        if above.tag in _SIDE_TAGS or _COMMENT_NAMES.search(names):
             return True
         above = above.parent
     return False
 
 
-_PAGE: Final = frozenset({"body", "main"})
-
-
-def _values(node: LexborNode, said: dict[str, str | None]) -> Iterator[str]:
-    value = said.get("datetime") or said.get("content") or said.get("title") or ""
-    value = value.strip() or collapse_spaces(node.text())[:MAX_CHARS]
+def _time_values(node: LexborNode, attrs: Attributes) -> Iterator[str]:
+    value = attrs.get("datetime") or attrs.get("content") or attrs.get("title") or ""
+    value = value.strip() or collapse_spaces(node.text())[:MAX_TIME_CHARS]
     if value:
         yield value

@@ -1,4 +1,4 @@
-"""What the settings come to for those who read pages: their orders, and whether these can be kept."""
+"""Build the configuration of workers from the settings, and check the site parsers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from strider.messaging.errors import StartRefused
 from strider.parser.core import ParseLimits
 from strider.parser.settings import ParserSettings
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.sites import InvalidParserChoice, load_installed_parsers, select_parsers
 
@@ -16,7 +17,7 @@ _log = logger("parser")
 
 
 def worker_config(settings: ParserSettings, *, has_object_store: bool) -> WorkerConfig:
-    """Give what a worker of this process is told."""
+    """Return the configuration of workers whose parent is this process."""
     limits = ParseLimits(
         settings.max_page_mb * MIB,
         settings.max_links,
@@ -35,10 +36,10 @@ def worker_config(settings: ParserSettings, *, has_object_store: bool) -> Worker
 
 
 def check_site_parsers(chosen_versions: str) -> None:
-    """Refuse to start with a choice that cannot be kept; say what of the installed ones cannot be used."""
+    """Refuse to start with versions that are not installed; log installed parsers that cannot be loaded."""
     found = load_installed_parsers()
     for fault in found.errors:
-        _log.warning("Site Parser Left Out", why=fault)
+        _log.emit(log_events.SITE_PARSER_SKIPPED, why=fault)
     try:
         select_parsers(found.parsers, chosen_versions)
     except InvalidParserChoice as wrong:

@@ -1,11 +1,11 @@
-"""A worker's end of its two sockets: requests come in, answers go out, and a bell says that there are some.
+"""The worker's end of its two sockets: requests arrive, responses and notifications leave.
 
-Being woken costs the parent as much as all else that it does for a page. So it does not wait for
-answers: they lie in a socket of their own until the bell, one byte on the way that requests come, and
-are fetched together. What is answered is in the parent's hands all the same, whatever becomes of the
-worker a moment later.
+Waking the parent costs as much as everything else it does for a page. So the parent does not wait for
+responses: they collect in a socket of their own until a notification, one byte on the socket of the
+requests, and are fetched together. A response that was sent belongs to the parent even when the worker
+dies a moment later.
 
-Decides when to ring; knows nothing of pages.
+Decides when to notify the parent; knows nothing of pages.
 """
 
 from __future__ import annotations
@@ -14,80 +14,80 @@ import select
 import socket
 from typing import Final
 
-from .protocol import HEAD_BYTES, WorkerResponse, encode_response, frame_length
+from .protocol import LENGTH_BYTES, WorkerResponse, encode_response, frame_length
 
 RESPONSES_PER_NOTIFICATION: Final = 8
-"""Half of what a worker has at hand: while the parent fetches these and sends more, there is work left."""
+"""Half of a worker's queue: while the parent fetches these and sends more, the worker still has work."""
 
 RECEIVE_BYTES: Final = 64 * 1024
 NOTIFICATION: Final = b"!"
 
 
 class WorkerPipe:
-    """Requests and answers, one after the other."""
+    """Receives requests and sends responses in order."""
 
     def __init__(self, requests: socket.socket, responses: socket.socket) -> None:
         self._requests = requests
-        self._answers = responses
-        self._arrived = b""
-        self._at = 0
+        self._responses = responses
+        self._buffer = b""
+        self._position = 0
         self._unnotified = 0
-        """Answers since the bell."""
+        """Responses since the last notification."""
 
     def receive_request(self) -> bytes | None:
-        """Give the next request, as soon as there is one; None once the parent has gone."""
+        """Return the next request, waiting for it; None once the parent has closed its end."""
         while (missing := self._missing_bytes()) > 0:
             self.notify_parent()
-            if not self._receive(missing):
+            if not self._fill_buffer(missing):
                 return None
-        start = self._at + HEAD_BYTES
-        self._at = start + frame_length(self._arrived[self._at : start])
-        return self._arrived[start : self._at]
+        start = self._position + LENGTH_BYTES
+        self._position = start + frame_length(self._buffer[self._position : start])
+        return self._buffer[start : self._position]
 
     def send_response(self, response: WorkerResponse) -> None:
-        """Answer; the parent hears of it before long."""
-        pieces = encode_response(response)
+        """Send a response; the parent is notified of several at a time."""
+        chunks = encode_response(response)
         try:
-            sent = self._answers.sendmsg(pieces, [], socket.MSG_DONTWAIT)
+            sent = self._responses.sendmsg(chunks, [], socket.MSG_DONTWAIT)
         except BlockingIOError:
             sent = 0
         self._unnotified += 1
-        if sent < sum(map(len, pieces)):
-            self._send_rest(memoryview(b"".join(pieces))[sent:])
+        if sent < sum(map(len, chunks)):
+            self._send_rest(memoryview(b"".join(chunks))[sent:])
         if self._unnotified >= RESPONSES_PER_NOTIFICATION:
             self.notify_parent()
 
     def notify_parent(self) -> None:
-        """Have the parent fetch what it has not been told of."""
+        """Notify the parent of responses that it has not been notified of."""
         if self._unnotified:
             self._requests.sendall(NOTIFICATION)
             self._unnotified = 0
 
     def _send_rest(self, rest: memoryview) -> None:
-        """Send what the socket has no room for, so that the parent knows each time that it is full."""
+        """Send what did not fit into the socket, notifying the parent each time that it is full."""
         while rest:
             try:
-                rest = rest[self._answers.send(rest, socket.MSG_DONTWAIT) :]
+                rest = rest[self._responses.send(rest, socket.MSG_DONTWAIT) :]
             except BlockingIOError:
                 self._unnotified += 1
                 self.notify_parent()
-                select.select((), (self._answers,), ())
+                select.select((), (self._responses,), ())
         self._unnotified += 1
 
     def _missing_bytes(self) -> int:
-        """Say how much of the next request is not here yet, as far as that is known."""
-        here = len(self._arrived) - self._at
-        if here < HEAD_BYTES:
-            return HEAD_BYTES - here
-        return HEAD_BYTES + frame_length(self._arrived[self._at : self._at + HEAD_BYTES]) - here
+        """Return how many bytes of the next request have not arrived, as far as its length is known."""
+        start, available = self._position, len(self._buffer) - self._position
+        if available < LENGTH_BYTES:
+            return LENGTH_BYTES - available
+        return LENGTH_BYTES + frame_length(self._buffer[start : start + LENGTH_BYTES]) - available
 
-    def _receive(self, least_bytes: int) -> bool:
-        pieces = [self._arrived[self._at :]]
-        while least_bytes > 0:
-            piece = self._requests.recv(RECEIVE_BYTES)
-            if not piece:
+    def _fill_buffer(self, min_bytes: int) -> bool:
+        chunks = [self._buffer[self._position :]]
+        while min_bytes > 0:
+            chunk = self._requests.recv(RECEIVE_BYTES)
+            if not chunk:
                 return False
-            pieces.append(piece)
-            least_bytes -= len(piece)
-        self._arrived, self._at = b"".join(pieces), 0
+            chunks.append(chunk)
+            min_bytes -= len(chunk)
+        self._buffer, self._position = b"".join(chunks), 0
         return True

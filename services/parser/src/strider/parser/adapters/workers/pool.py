@@ -1,9 +1,9 @@
-"""Reads pages in killable processes.
+"""Pool of killable worker processes that parse pages.
 
-Pages wait in one line; each worker has a few of them at hand, so that it never waits for the
-parent, and answers them in order: so the first unanswered one is what it is at. A page that takes
-too long, too much memory or its process with it costs itself and nothing else: the others are handed
-to the next worker. Decides who reads what and who is to blame; workers come and go by `staff`.
+Pages wait in one queue; each worker holds a few of them, so that it never waits for the parent, and responds
+in order: the first page without a response is the one it is parsing. A page that takes too long, too much
+memory or crashes its process costs only itself: the others go to the next worker. Decides which worker parses
+which page and which page was the reason of an exit; `supervisor` starts and stops workers.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from strider.messaging.ports import Clock, Record
 from strider.parser.core import PARSER, PARSER_VERSION, ParseFailure, unreadable_page
 from strider.parser.core.site_parser_fields import parse_attribution
 from strider.parser.topology import WALL_CLOCK_FACTOR, ParsedPage
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 
 from .process import WorkerExit, WorkerProcess
@@ -41,49 +42,51 @@ from .protocol import (
 from .supervisor import DEPENDENCY, WorkerSupervisor
 from .worker import MIB, WorkerConfig
 
-PAGES_AT_HAND: Final = 16
-"""All that its part of the loop has in hand: the next ones come while it is at the second half of these."""
+MAX_QUEUED_PAGES: Final = 16
+"""All pages that its share of the loop has in progress: new ones arrive while it parses the second half."""
 
 MAX_QUEUED_BYTES: Final = 2 * MIB
-"""What one worker is given ahead, at most."""
+"""Bytes queued at one worker, at most."""
+
+MAX_LOGGED_URL_CHARS: Final = 500
 
 _log = logger("parser")
 
 
 class ParserFault(Exception):
-    """The parser itself failed on a page; the message is the worker's traceback."""
+    """The parser has a bug that a page triggers; the message is the worker's traceback."""
 
 
 @dataclass(slots=True, eq=False)
 class _ParseJob:
     page: PageFetched
-    pieces: list[bytes]
+    frame: list[bytes]
     size_bytes: int
-    answer: asyncio.Future[ParsedPage]
-    deaths: int = 0
-    before: list[WorkerResponse] = field(default_factory=list)
-    """The parts that have come so far."""
+    result: asyncio.Future[ParsedPage]
+    worker_exits: int = 0
+    earlier_parts: list[WorkerResponse] = field(default_factory=list)
+    """The parts that have arrived so far."""
 
 
 @dataclass(slots=True, eq=False)
 class _WorkerQueue:
-    """A worker and what it has at hand, the first being what it is at."""
+    """A worker and its queued jobs; it is parsing the first one."""
 
     worker: WorkerProcess
     jobs: deque[_ParseJob] = field(default_factory=deque)
     size_bytes: int = 0
-    waited_seconds: float = 0.0
+    current_seconds: float = 0.0
 
-    def give(self, job: _ParseJob) -> None:
+    def append(self, job: _ParseJob) -> None:
         if not self.jobs:
-            self.waited_seconds = 0.0
+            self.current_seconds = 0.0
         self.jobs.append(job)
         self.size_bytes += job.size_bytes
 
-    def take(self) -> _ParseJob:
+    def pop(self) -> _ParseJob:
         job = self.jobs.popleft()
         self.size_bytes -= job.size_bytes
-        self.waited_seconds = 0.0
+        self.current_seconds = 0.0
         return job
 
     def has_room(self, size_bytes: int, *, pages: int) -> bool:
@@ -91,29 +94,29 @@ class _WorkerQueue:
 
 
 class WorkerPool:
-    """A pool of workers."""
+    """Parses pages in a number of worker processes."""
 
     def __init__(
         self,
-        orders: WorkerConfig,
+        config: WorkerConfig,
         codec: Codec,
         *,
         workers: int,
         clock: Clock,
         environ: Mapping[str, str],
-        gives_events: bool = False,
+        returns_events: bool = False,
     ) -> None:
-        """`gives_events`: answer whole events instead of encoded ones, for a bus that carries objects."""
-        self._orders = orders
+        """`returns_events`: return whole events instead of encoded ones, for a bus that carries objects."""
+        self._config = config
         self._codec = codec
         self._clock = clock
-        self._returns_events = gives_events
-        self._waiting: deque[_ParseJob] = deque()
+        self._returns_events = returns_events
+        self._pending: deque[_ParseJob] = deque()
         self._queues: dict[WorkerProcess, _WorkerQueue] = {}
         self._deadline_task: asyncio.Task[None] | None = None
         self._is_dispatching = False
         self._supervisor = WorkerSupervisor(
-            orders,
+            config,
             count=workers,
             environ=environ,
             on_response=self._on_response,
@@ -123,41 +126,42 @@ class WorkerPool:
         )
 
     async def start(self) -> None:
-        """Start the workers; raises Unavailable where that does not work."""
+        """Start the workers; raises Unavailable where that fails."""
         if self._deadline_task is None:
-            self._deadline_task = asyncio.create_task(self._watch())
+            self._deadline_task = asyncio.create_task(self._enforce_deadlines())
         await self._supervisor.start()
 
     async def parse(
         self, page: PageFetched, record: Record, body: bytes, *, extraction: str = ""
     ) -> ParsedPage:
-        """Have a page read; raises Unavailable while no worker can be started."""
+        """Parse a page in a worker; raises Unavailable while no worker can be started."""
         if not self._queues:
             await self.start()
-        event, has_body = self._event_of(page, record)
-        pieces = encode_request(ParseRequest(event, b"" if has_body else body, extraction))
-        job = _ParseJob(page, pieces, sum(map(len, pieces)), asyncio.get_running_loop().create_future())
-        self._waiting.append(job)
+        event, has_body = self._encoded_event(page, record)
+        chunks = encode_request(ParseRequest(event, b"" if has_body else body, extraction))
+        job = _ParseJob(page, chunks, sum(map(len, chunks)), asyncio.get_running_loop().create_future())
+        self._pending.append(job)
         self._dispatch_soon()
-        return await job.answer
+        return await job.result
 
     async def close(self) -> None:
-        """End the workers; whatever still waits is told so."""
+        """Stop the workers; pending pages fail with Unavailable."""
         if self._deadline_task is not None:
             self._deadline_task.cancel()
             await asyncio.wait((self._deadline_task,))
         await self._supervisor.close()
-        self._fail_all(Unavailable(DEPENDENCY, "the parser ends"))
+        self._fail_all(Unavailable(DEPENDENCY, "the parser is closing"))
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """The processes of the workers."""
+        """The process ids of the workers."""
         return tuple(worker.pid for worker in self._supervisor.workers)
 
-    def _event_of(self, page: PageFetched, record: Record) -> tuple[bytes, bool]:
-        """Give the event as a worker can read it, which knows neither registries nor others' schemas.
+    def _encoded_event(self, page: PageFetched, record: Record) -> tuple[bytes, bool]:
+        """Return the event as a worker can decode it, without schema registry or foreign schemas.
 
-        And whether its body is in it: one that is written here goes along instead, whatever its size.
+        Also whether its body is in it: an event that is encoded here leaves it out, and the body is sent
+        beside it.
         """
         ours = self._codec.schema_store.current(PAGES_FETCHED.schema_name).fingerprint
         prefix = single_object_prefix(ours)
@@ -173,68 +177,70 @@ class WorkerPool:
         return prefix + self._codec.encode(PAGES_FETCHED, bare).value[len(opening) :], False
 
     def _dispatch_soon(self) -> None:
-        """Hand out what came in this turn of the loop at once, so that it is written together."""
+        """Dispatch once for all pages that arrive in this iteration of the event loop, to write them
+        together.
+        """
         if not self._is_dispatching:
             self._is_dispatching = True
             asyncio.get_running_loop().call_soon(self._dispatch)
 
     def _dispatch(self) -> None:
         self._is_dispatching = False
-        given: dict[_WorkerQueue, list[bytes]] = {}
-        while self._waiting and self._queues:
-            job = self._waiting[0]
-            desk = min(self._queues.values(), key=lambda each: len(each.jobs))
-            # Filled up only when half empty, so that several requests are written at once.
-            if not desk.has_room(
-                job.size_bytes, pages=PAGES_AT_HAND if desk in given else PAGES_AT_HAND // 2 + 1
+        filled: dict[_WorkerQueue, list[bytes]] = {}
+        while self._pending and self._queues:
+            job = self._pending[0]
+            queue = min(self._queues.values(), key=lambda each: len(each.jobs))
+            # Refilled only when half empty, so that several requests are written at once.
+            if not queue.has_room(
+                job.size_bytes, pages=MAX_QUEUED_PAGES if queue in filled else MAX_QUEUED_PAGES // 2 + 1
             ):
                 break
-            self._waiting.popleft()
-            if not job.answer.done():  # else whoever asked has gone
-                desk.give(job)
-                given.setdefault(desk, []).extend(job.pieces)
-        for desk, pieces in given.items():
-            desk.worker.send(pieces)
+            self._pending.popleft()
+            if not job.result.done():  # else the request was cancelled
+                queue.append(job)
+                filled.setdefault(queue, []).extend(job.frame)
+        for queue, chunks in filled.items():
+            queue.worker.send(chunks)
 
     def _on_started(self, worker: WorkerProcess) -> None:
         self._queues[worker] = _WorkerQueue(worker)
         self._dispatch_soon()
 
     def _on_response(self, worker: WorkerProcess, response: WorkerResponse) -> None:
-        desk = self._queues.get(worker)
-        if desk is None or response.kind == READY:
+        queue = self._queues.get(worker)
+        if queue is None or response.kind == READY:
             return
         if response.kind == RECYCLING:
             del self._queues[worker]
-            self._requeue(desk)
-        elif response.kind == PARSED_PART and desk.jobs:
-            desk.jobs[0].before.append(response)
+            self._requeue(queue)
+        elif response.kind == PARSED_PART and queue.jobs:
+            queue.jobs[0].earlier_parts.append(response)
             return
-        elif desk.jobs:
-            self._settle(desk.take(), response)
+        elif queue.jobs:
+            self._resolve(queue.pop(), response)
         self._dispatch_soon()
 
-    def _settle(self, job: _ParseJob, response: WorkerResponse) -> None:
-        if job.answer.done():
+    def _resolve(self, job: _ParseJob, response: WorkerResponse) -> None:
+        if job.result.done():
             return
         if response.kind == FAILED:
-            job.answer.set_exception(ParserFault(response.event.decode("utf-8", "replace")))
+            job.result.set_exception(ParserFault(response.event.decode("utf-8", "replace")))
             return
         try:
-            parsed = self._parsed(job.page, response)
-            if job.before:
-                before = tuple(self._parsed(job.page, part) for part in job.before)
-                parsed = replace(parsed, before=before)
-            job.answer.set_result(parsed)
+            parsed = self._parsed_page(job.page, response)
+            if job.earlier_parts:
+                earlier = tuple(self._parsed_page(job.page, part) for part in job.earlier_parts)
+                parsed = replace(parsed, earlier_parts=earlier)
+            job.result.set_result(parsed)
         except DecodeError as failure:
-            job.answer.set_exception(ParserFault(str(failure)))
+            job.result.set_exception(ParserFault(str(failure)))
 
-    def _parsed(self, page: PageFetched, response: WorkerResponse) -> ParsedPage:
+    def _parsed_page(self, page: PageFetched, response: WorkerResponse) -> ParsedPage:
         if self._returns_events or response.kind == PARSED_WITH_TEXTS:
             event = self._codec.decode(PAGES_PARSED, response.event)
             return ParsedPage(event, texts=response.texts, reader=parse_attribution(response.reader))
         value, (opening, headers) = response.event, self._codec.message_prefix(PAGES_PARSED)
-        if not value.startswith(opening):  # a registry's framing, which workers do not know
+        if not value.startswith(opening):  # framed for a schema registry, which workers do not use
             _, start = self._codec.locate_event(PAGES_PARSED, value)
             value = opening + value[start:]
         encoded = EncodedMessage(value, headers)
@@ -242,61 +248,66 @@ class WorkerPool:
             _routing_event(page, response.outcome), encoded, reader=parse_attribution(response.reader)
         )
 
-    def _on_exit(self, worker: WorkerProcess, death: WorkerExit) -> None:
-        """Find out whom a death is to be put down to, and go on without the worker."""
-        desk = self._queues.pop(worker, None)
-        if desk is not None and desk.jobs:
-            job = desk.take()
-            _log.warning("Worker Died", outcome=death.outcome, why=death.message, url=job.page.url[:500])
-            self._judge(job, death)
-        if desk is not None:
-            self._requeue(desk)
+    def _on_exit(self, worker: WorkerProcess, worker_exit: WorkerExit) -> None:
+        """Find the page that caused an exit, and continue without the worker."""
+        queue = self._queues.pop(worker, None)
+        if queue is not None and queue.jobs:
+            job = queue.pop()
+            _log.emit(
+                log_events.PARSER_WORKER_DIED,
+                outcome=worker_exit.outcome,
+                why=worker_exit.message,
+                url=job.page.url[:MAX_LOGGED_URL_CHARS],
+            )
+            self._resolve_exit(job, worker_exit)
+        if queue is not None:
+            self._requeue(queue)
         self._dispatch_soon()
 
-    def _judge(self, job: _ParseJob, death: WorkerExit) -> None:
-        """Blame the page that the worker was at; at first not, where others may have ended it."""
-        job.deaths += 1
-        job.before.clear()  # whoever reads it next says all of it again
-        if death.is_foreign and job.deaths == 1:
-            self._waiting.appendleft(job)
-        elif not job.answer.done():
-            event = unreadable_page(job.page, ParseFailure(death.outcome, death.message))
-            job.answer.set_result(ParsedPage(event))
+    def _resolve_exit(self, job: _ParseJob, worker_exit: WorkerExit) -> None:
+        """Give the page an outcome; the first time only where nothing else may have killed the worker."""
+        job.worker_exits += 1
+        job.earlier_parts.clear()  # the next worker sends all parts again
+        if worker_exit.may_be_external and job.worker_exits == 1:
+            self._pending.appendleft(job)
+        elif not job.result.done():
+            event = unreadable_page(job.page, ParseFailure(worker_exit.outcome, worker_exit.message))
+            job.result.set_result(ParsedPage(event))
 
-    def _requeue(self, desk: _WorkerQueue) -> None:
-        self._waiting.extendleft(reversed(desk.jobs))
-        desk.jobs.clear()
+    def _requeue(self, queue: _WorkerQueue) -> None:
+        self._pending.extendleft(reversed(queue.jobs))
+        queue.jobs.clear()
 
     def _fail_all(self, reason: Unavailable) -> None:
-        jobs = [*self._waiting, *(job for desk in self._queues.values() for job in desk.jobs)]
-        self._waiting.clear()
+        jobs = [*self._pending, *(job for queue in self._queues.values() for job in queue.jobs)]
+        self._pending.clear()
         self._queues.clear()
         for job in jobs:
-            if not job.answer.done():
-                job.answer.set_exception(reason)
+            if not job.result.done():
+                job.result.set_exception(reason)
 
-    async def _watch(self) -> None:
-        """End workers that are at one page for too long by the clock.
+    async def _enforce_deadlines(self) -> None:
+        """Kill workers that parse one page for too long by the wall clock.
 
-        Time in which this process itself did not run (SIGSTOP, a starved machine) does not count.
+        Time in which this process itself did not run (SIGSTOP, an overloaded machine) does not count.
         """
-        most = WALL_CLOCK_FACTOR * self._orders.page_seconds
-        every = min(0.25, most / 8)
-        overdue = WorkerExit(ParseOutcome.TIMED_OUT, f"it took longer than {most:g} s")
+        deadline_seconds = WALL_CLOCK_FACTOR * self._config.page_seconds
+        interval_seconds = min(0.25, deadline_seconds / 8)
+        overdue = WorkerExit(ParseOutcome.TIMED_OUT, f"took longer than {deadline_seconds:g} s")
         while True:
             before = self._clock.monotonic()
-            await self._clock.sleep(every)
-            passed = min(self._clock.monotonic() - before, 2 * every)
-            for desk in [*self._queues.values()]:
-                desk.worker.collect_responses()  # what was answered before a page that takes long has had no bell
-                if desk.jobs:
-                    desk.waited_seconds += passed
-                    if desk.waited_seconds > most:
-                        desk.worker.kill(overdue)
+            await self._clock.sleep(interval_seconds)
+            passed = min(self._clock.monotonic() - before, 2 * interval_seconds)
+            for queue in [*self._queues.values()]:
+                queue.worker.collect_responses()  # responses before a slow page have had no notification
+                if queue.jobs:
+                    queue.current_seconds += passed
+                    if queue.current_seconds > deadline_seconds:
+                        queue.worker.kill(overdue)
 
 
 def _routing_event(page: PageFetched, outcome: str) -> PageParsed:
-    """Give what key, partition and headers follow from; the rest is in the encoded event."""
+    """Return the fields that key, partition and headers follow from; the rest is in the encoded event."""
     return PageParsed(
         url=page.url,
         url_key=page.url_key,

@@ -1,6 +1,6 @@
-"""One worker process, from the parent's side: started, spoken to, ended, and what it died of.
+"""One worker process as the parent sees it: start, sockets, exit and its reason.
 
-Decides what a death means. Does not decide what becomes of the pages that it had.
+Decides what an exit means. Does not decide what happens to the pages that the worker had.
 """
 
 from __future__ import annotations
@@ -28,42 +28,42 @@ _PASSED_ENVIRONMENT: Final = frozenset(
         *("PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH"),
     ]
 )
-"""All of the environment that a worker gets: it reads what strangers wrote, and needs no secrets."""
+"""The environment that a worker inherits: it parses untrusted input and needs no secrets."""
 
 OUT_OF_MEMORY_SHARE: Final = 0.8
-"""A process that had so much of its memory limit in use died of that."""
+"""Share of its memory limit above which a process that died is taken to have run out of memory."""
 
 KIB_PER_MIB: Final = 1024
 """Linux counts the peak of a process in KiB. (macOS counts bytes; there the reason is less exact.)"""
 
 REAP_INTERVAL_SECONDS: Final = 0.005
-"""Between looks whether a process that has closed its socket is gone; it mostly is at the first."""
+"""Between attempts to reap a process that has closed its socket; the first mostly succeeds."""
 
 MAX_REAP_ATTEMPTS: Final = 200
-"""So many looks a process may take to go once its socket is closed."""
+"""Attempts after which a process that has closed its socket is killed."""
 
 RECEIVE_BUFFER_BYTES: Final = MIB // 4
-"""Of answers, at a time: more than those of a bell mostly have."""
+"""Received at a time: more than the responses of one notification mostly have."""
 
-ROOM_BYTES: Final = MIB
-"""Asked of the kernel for what lies in a socket: the usual fifth holds fewer answers than a bell has."""
+SOCKET_BUFFER_BYTES: Final = MIB
+"""Requested from the kernel: the default, a fifth of it, holds fewer responses than a notification covers."""
 
 _SIGNAL_NUMBERS: Final = frozenset(int(number) for number in signal.Signals)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerExit:
-    """How a worker ended."""
+    """The reason why a worker exited."""
 
     outcome: str
-    """What it means for the page that it was at."""
+    """The outcome for the page that it was parsing."""
     message: str
-    is_foreign: bool = False
-    """Whether somebody else may have ended it, so that the page may be innocent."""
+    may_be_external: bool = False
+    """Whether another process may have killed it, so that the page may not be the reason."""
 
 
 class WorkerProcess(asyncio.Protocol):
-    """A running worker and the sockets to it: one for requests and its bell, one for its answers."""
+    """A running worker and its sockets: one for requests and notifications, one for responses."""
 
     def __init__(
         self,
@@ -71,89 +71,89 @@ class WorkerProcess(asyncio.Protocol):
         responses: socket.socket,
         *,
         on_response: Callable[[WorkerProcess, WorkerResponse], None],
-        on_gone: Callable[[WorkerProcess], None],
+        on_disconnect: Callable[[WorkerProcess], None],
     ) -> None:
         self.pid = pid
         self.is_ready = asyncio.get_running_loop().create_future()
-        """Done once it works (True) or is gone before (False)."""
+        """Resolves to True once the worker is ready, or to False if it exits before."""
         self._kill_reason: WorkerExit | None = None
         self._on_response = on_response
-        self._on_gone = on_gone
-        self._answers = responses
-        self._arrived = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+        self._on_disconnect = on_disconnect
+        self._responses = responses
+        self._receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self._frames = FrameBuffer()
         self._transport: asyncio.WriteTransport | None = None
         self._exit_status: int | None = None
         self._peak_kib = 0
         self._initial_peak_kib = 0
-        """Its peak when it began; the kernel lets a process inherit that of the one that started it."""
+        """Its peak at the start; a process inherits the peak of the one that started it."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the way to it."""
-        self._transport = transport  # type: ignore[assignment]  # a socket's transport, whoever's loop this is
+        """Keep the transport."""
+        self._transport = transport  # type: ignore[assignment]  # a socket's transport
 
     def data_received(self, data: bytes) -> None:
-        """Hear its bell."""
+        """Receive a notification."""
         del data
         self.collect_responses()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Its end of the sockets has closed, so it has ended or is about to; what it has answered counts."""
+        """Handle the closed socket of a worker that exits; responses that it has sent still count."""
         del exc
         self.collect_responses()
-        self._answers.close()
+        self._responses.close()
         self._set_ready(is_ready=False)
-        self._on_gone(self)
+        self._on_disconnect(self)
 
     def collect_responses(self) -> None:
-        """Hand on what it has answered so far, told of or not; what is no answer ends it."""
+        """Handle the responses that have arrived, with or without notification; kill after invalid ones."""
         try:
             size = RECEIVE_BUFFER_BYTES
             while size == RECEIVE_BUFFER_BYTES:
                 size = self._receive()
-                for frame in self._frames.feed(self._arrived[:size]):
-                    self._take(decode_response(frame))
+                for frame in self._frames.feed(self._receive_buffer[:size]):
+                    self._handle_response(decode_response(frame))
         except ValueError as failure:
             self.kill(WorkerExit(ParseOutcome.CRASHED, str(failure)))
 
     def _receive(self) -> int:
         try:
-            return self._answers.recv_into(self._arrived)
-        except OSError:  # nothing there, or nobody
+            return self._responses.recv_into(self._receive_buffer)
+        except OSError:  # nothing received, or closed
             return 0
 
     def send(self, pieces: list[bytes]) -> None:
-        """Hand over requests."""
+        """Send requests."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.writelines(pieces)
 
     def kill(self, reason: WorkerExit) -> None:
-        """End it at once."""
+        """Kill the worker at once."""
         if self._kill_reason is None and self._exit_status is None:
             self._kill_reason = reason
             os.kill(self.pid, signal.SIGKILL)
 
     def disconnect(self) -> None:
-        """Close the socket, which a worker takes for its end."""
+        """Close the socket, on which a worker exits."""
         if self._transport is not None:
             self._transport.abort()
 
     async def wait(self) -> None:
-        """Wait until it is gone; one that closed its socket and stays is helped."""
-        looks = 0
-        while not self.reap():  # only the kernel knows, and its signal is for the whole process
+        """Wait until the process is gone; kill one that stays after it closed its socket."""
+        attempts = 0
+        while not self.reap():  # polled: SIGCHLD belongs to the whole process
             await asyncio.sleep(REAP_INTERVAL_SECONDS)
-            looks += 1
-            if looks == MAX_REAP_ATTEMPTS:
-                self.kill(WorkerExit(ParseOutcome.CRASHED, "it closed its socket and did not end"))
+            attempts += 1
+            if attempts == MAX_REAP_ATTEMPTS:
+                self.kill(WorkerExit(ParseOutcome.CRASHED, "the worker closed its socket but did not exit"))
 
     def reap(self) -> bool:
-        """Take its last words from the kernel; False while it still runs."""
+        """Reap the process; return False while it still runs."""
         if self._exit_status is not None:
             return True
         try:
             pid, status, usage = os.wait4(self.pid, os.WNOHANG)
-        except ChildProcessError:  # somebody else has waited for it
+        except ChildProcessError:  # reaped elsewhere
             self._exit_status = 0
             return True
         if not pid:
@@ -161,21 +161,21 @@ class WorkerProcess(asyncio.Protocol):
         self._exit_status, self._peak_kib = status, usage.ru_maxrss
         return True
 
-    def death(self, *, memory_mb: int) -> WorkerExit:
-        """Say what it died of."""
+    def exit_reason(self, *, memory_mb: int) -> WorkerExit:
+        """Return why the worker exited."""
         if self._kill_reason is not None:
             return self._kill_reason
         code = os.waitstatus_to_exitcode(self._exit_status or 0)
         name = signal.Signals(-code).name if -code in _SIGNAL_NUMBERS else f"exit code {code}"
         if -code == signal.SIGPROF:
-            return WorkerExit(ParseOutcome.TIMED_OUT, "it took more processor time than a page may")
+            return WorkerExit(ParseOutcome.TIMED_OUT, "took more processor time than a page may")
         if -code in {signal.SIGKILL, signal.SIGTERM, signal.SIGHUP} or code == 0:
-            return WorkerExit(ParseOutcome.OUT_OF_MEMORY, f"others have ended it: {name}", is_foreign=True)
+            return WorkerExit(ParseOutcome.OUT_OF_MEMORY, f"ended from outside: {name}", may_be_external=True)
         if self._initial_peak_kib < self._peak_kib >= OUT_OF_MEMORY_SHARE * memory_mb * KIB_PER_MIB:
             return WorkerExit(ParseOutcome.OUT_OF_MEMORY, f"{name} with {self._peak_kib} KiB in use")
         return WorkerExit(ParseOutcome.CRASHED, name)
 
-    def _take(self, response: WorkerResponse) -> None:
+    def _handle_response(self, response: WorkerResponse) -> None:
         if response.kind == READY:
             self._initial_peak_kib = int(response.event)
             self._set_ready(is_ready=True)
@@ -187,44 +187,44 @@ class WorkerProcess(asyncio.Protocol):
 
 
 async def start_worker(
-    orders: WorkerConfig,
+    config: WorkerConfig,
     environ: Mapping[str, str],
     *,
     on_response: Callable[[WorkerProcess, WorkerResponse], None],
-    on_gone: Callable[[WorkerProcess], None],
+    on_disconnect: Callable[[WorkerProcess], None],
 ) -> WorkerProcess:
     """Start a process and connect to it; may raise OSError."""
     with ExitStack() as opened:
-        requests, their_requests = _socket_pair(opened)
-        answers, their_answers = _socket_pair(opened)
-        pid = _spawn(orders, environ, their_requests, their_answers)
-        worker = WorkerProcess(pid, answers, on_response=on_response, on_gone=on_gone)
-        their_requests.close()
-        their_answers.close()
+        requests, worker_requests = _socket_pair(opened)
+        responses, worker_responses = _socket_pair(opened)
+        pid = _spawn(config, environ, worker_requests, worker_responses)
+        worker = WorkerProcess(pid, responses, on_response=on_response, on_disconnect=on_disconnect)
+        worker_requests.close()
+        worker_responses.close()
         opened.pop_all()
     await asyncio.get_running_loop().create_unix_connection(lambda: worker, sock=requests)
     return worker
 
 
 def _socket_pair(opened: ExitStack) -> tuple[socket.socket, socket.socket]:
-    """Give our end, which never waits, and theirs; both are closed with `opened`."""
-    ours, theirs = map(opened.enter_context, socket.socketpair())
-    for end in (ours, theirs):
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, ROOM_BYTES)  # it gives what it may
-    ours.setblocking(False)  # noqa: FBT003  # the socket's own shape
-    return ours, theirs
+    """Return the parent's end, non-blocking, and the worker's; both are closed with `opened`."""
+    parent_end, worker_end = map(opened.enter_context, socket.socketpair())
+    for end in (parent_end, worker_end):
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_BYTES)  # the kernel caps it
+    parent_end.setblocking(False)  # noqa: FBT003  # the signature of socket
+    return parent_end, worker_end
 
 
 def _spawn(
-    orders: WorkerConfig, environ: Mapping[str, str], requests: socket.socket, answers: socket.socket
+    config: WorkerConfig, environ: Mapping[str, str], requests: socket.socket, responses: socket.socket
 ) -> int:
     return os.posix_spawn(
         sys.executable,
-        [sys.executable, "-P", "-m", _MODULE, orders.to_json()],
+        [sys.executable, "-P", "-m", _MODULE, config.to_json()],
         {name: environ[name] for name in _PASSED_ENVIRONMENT & environ.keys()},
         file_actions=[
             (os.POSIX_SPAWN_DUP2, requests.fileno(), 0),
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-            (os.POSIX_SPAWN_DUP2, answers.fileno(), RESPONSES_FD),
+            (os.POSIX_SPAWN_DUP2, responses.fileno(), RESPONSES_FD),
         ],
     )

@@ -1,8 +1,8 @@
-"""What parser and worker say to each other over a socket.
+"""Binary protocol between the parser and its worker processes.
 
-Every frame is its length and its bytes. A request is an Avro event, and a body where the event has
-none of its own; an answer begins with what it is and how long its parts are. No pickle: a worker reads what
-strangers wrote, and what it answers must stay data.
+Every frame is its length and its bytes. A request is an Avro event, and a body where the event does not
+contain it; a response begins with its kind and the lengths of its parts. No pickle: a worker parses
+untrusted input, so its responses must stay data.
 """
 
 from __future__ import annotations
@@ -16,115 +16,116 @@ from strider.contracts.generated.enums import ExtractionLevel
 PARSED: Final = 0
 """Outcome and Avro event."""
 PARSED_WITH_TEXTS: Final = 1
-"""The same, and texts for the object store behind it."""
+"""Like PARSED, followed by texts for the object store."""
 PARSED_PART: Final = 5
-"""The same, of a part of the page that others follow: the page is not answered yet."""
+"""Like PARSED, for a part of the page that others follow: the request is not finished yet."""
 FAILED: Final = 2
-"""A traceback: the parser has a fault."""
+"""A traceback: the parser has a bug."""
 READY: Final = 3
 """The worker has started."""
 RECYCLING: Final = 4
-"""The worker has grown and ends; what it was sent and has not answered is for another."""
+"""The worker uses too much memory and exits; its unanswered requests go to another worker."""
 
 MAX_READER_BYTES: Final = 250
+MAX_FRAME_BYTES: Final = 256 * 1024 * 1024
 _LENGTH: Final = struct.Struct("<I")
-HEAD_BYTES: Final = _LENGTH.size
-_WITHIN: Final = struct.Struct("<BI")
-"""Of a request, behind its length: how much is wanted, and the length of the event."""
+LENGTH_BYTES: Final = _LENGTH.size
 
+_REQUEST_HEADER: Final = struct.Struct("<BI")
+"""Of a request, after its length: the extraction level, and the length of the event."""
 _REQUEST_FRAME: Final = struct.Struct("<IBI")
-_SAID: Final = struct.Struct("<BBBI")
-"""Of an answer, behind its length: its kind, and how long outcome, reader and event are."""
+_RESPONSE_HEADER: Final = struct.Struct("<BBBI")
+"""Of a response, after its length: its kind, and the lengths of outcome, reader and event."""
 _RESPONSE_FRAME: Final = struct.Struct("<IBBBI")
 _EXTRACTION_LEVELS: Final = ("", *(level.value for level in ExtractionLevel))
-MAX_FRAME_BYTES: Final = 256 * 1024 * 1024
 
 
 class WorkerResponse(NamedTuple):
-    """What a worker said."""
+    """A response of a worker."""
 
     kind: int
     outcome: str = ""
     event: bytes = b""
     texts: bytes = b""
     reader: str = ""
-    """Who read the page, for counting."""
+    """The parser that read the page, for metrics."""
 
 
 class ParseRequest(NamedTuple):
-    """What a worker is asked to read."""
+    """A page for a worker to parse."""
 
     event: bytes
     body: bytes = b""
-    """Where the event has none of its own."""
+    """The body where the event does not contain it."""
     extraction: str = ""
-    """How much of it is wanted; empty means as much as usual."""
+    """Extraction level; empty means the default."""
 
 
 def encode_request(request: ParseRequest) -> list[bytes]:
-    """Write a request, in pieces that go out together."""
+    """Return a request as chunks that are written together."""
     event, body = request.event, request.body
     level = _EXTRACTION_LEVELS.index(request.extraction)
-    head = _REQUEST_FRAME.pack(_REQUEST_FRAME.size - HEAD_BYTES + len(event) + len(body), level, len(event))
+    head = _REQUEST_FRAME.pack(_REQUEST_FRAME.size - LENGTH_BYTES + len(event) + len(body), level, len(event))
     return [head, event, body] if body else [head, event]
 
 
 def decode_request(frame: bytes) -> ParseRequest:
-    """Read a request, without the length before it."""
-    level, size = _WITHIN.unpack_from(frame)
-    start = _WITHIN.size
+    """Return the request in a frame, given without its length."""
+    level, size = _REQUEST_HEADER.unpack_from(frame)
+    start = _REQUEST_HEADER.size
     return ParseRequest(frame[start : start + size], frame[start + size :], _EXTRACTION_LEVELS[level])
 
 
 def encode_response(response: WorkerResponse) -> list[bytes]:
-    """Write an answer, in pieces that go out together."""
+    """Return a response as chunks that are written together."""
     outcome, reader = response.outcome.encode(), response.reader.encode()[:MAX_READER_BYTES]
     event, texts = response.event, response.texts
-    size = _SAID.size + len(outcome) + len(reader) + len(event) + len(texts)
+    size = _RESPONSE_HEADER.size + len(outcome) + len(reader) + len(event) + len(texts)
     head = _RESPONSE_FRAME.pack(size, response.kind, len(outcome), len(reader), len(event)) + outcome + reader
     return [head, event, texts] if texts else [head, event]
 
 
 def decode_response(frame: memoryview) -> WorkerResponse:
-    """Read an answer; ValueError for bytes that are none."""
+    """Return the response in a frame; raises ValueError for bytes that are not one."""
     try:
-        kind, outcome_size, reader_size, size = _SAID.unpack_from(frame)
-        start = _SAID.size
+        kind, outcome_size, reader_size, size = _RESPONSE_HEADER.unpack_from(frame)
+        start = _RESPONSE_HEADER.size
         middle = start + outcome_size
         end = middle + reader_size
         outcome, reader = str(frame[start:middle], "utf-8"), str(frame[middle:end], "utf-8")
     except (struct.error, UnicodeDecodeError) as failure:
-        raise ValueError(f"no answer of a worker: {bytes(frame[:40])!r}") from failure
+        raise ValueError(f"not a worker response: {bytes(frame[:40])!r}") from failure
     if end + size > len(frame):
-        raise ValueError("an answer of a worker that ends too early")
-    return WorkerResponse(kind, outcome, bytes(frame[end : end + size]), bytes(frame[end + size :]), reader)
+        raise ValueError("truncated worker response")
+    texts = bytes(frame[end + size :])
+    return WorkerResponse(kind, outcome, bytes(frame[end : end + size]), texts, reader)
 
 
 def frame_length(head: bytes | memoryview) -> int:
-    """Read how long the frame is that follows."""
+    """Return the length of the frame that follows; raises ValueError above MAX_FRAME_BYTES."""
     (size,) = _LENGTH.unpack(head)
     if size > MAX_FRAME_BYTES:
-        raise ValueError(f"a frame of {size} bytes")
+        raise ValueError(f"frame of {size} bytes, the limit is {MAX_FRAME_BYTES}")
     return int(size)
 
 
 class FrameBuffer:
-    """Puts frames together from what arrives."""
+    """Assembles frames from received bytes."""
 
     def __init__(self) -> None:
-        self._held = b""
+        self._incomplete = b""
 
     def feed(self, data: bytes | memoryview) -> Iterator[memoryview]:
-        """Take bytes, give the frames that are complete; ValueError where they cannot be frames.
+        """Yield the frames that are complete with these bytes; raises ValueError for an invalid length.
 
-        A frame is valid until the next one is asked for.
+        A frame is valid until the next one is requested.
         """
-        arrived = memoryview(self._held + data if self._held else data)
-        start, here = 0, len(arrived)
-        while here >= start + HEAD_BYTES:
-            end = start + HEAD_BYTES + frame_length(arrived[start : start + HEAD_BYTES])
-            if here < end:
+        received = memoryview(self._incomplete + data if self._incomplete else data)
+        start, available = 0, len(received)
+        while available >= start + LENGTH_BYTES:
+            end = start + LENGTH_BYTES + frame_length(received[start : start + LENGTH_BYTES])
+            if available < end:
                 break
-            yield arrived[start + HEAD_BYTES : end]
+            yield received[start + LENGTH_BYTES : end]
             start = end
-        self._held = bytes(arrived[start:])
+        self._incomplete = bytes(received[start:])

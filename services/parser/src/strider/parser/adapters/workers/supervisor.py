@@ -1,6 +1,6 @@
-"""Keeps a number of workers alive.
+"""Keep a number of worker processes running.
 
-Decides when a worker is started, given up or let go. Knows nothing of pages.
+Decides when a worker is started, killed or stopped. Knows nothing of pages.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Final
 
 from strider.contracts.generated.enums import ParseOutcome
 from strider.messaging.errors import Unavailable
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 
 from .process import WorkerExit, WorkerProcess, start_worker
@@ -20,22 +21,22 @@ from .worker import WorkerConfig
 DEPENDENCY: Final = "parser-workers"
 
 START_TIMEOUT_SECONDS: Final = 30.0
-"""For a worker to begin: it imports a few libraries, on a machine that may be busy."""
+"""Until a worker is ready: it imports a few libraries, on a machine that may be busy."""
 
 RESTART_DELAY_SECONDS: Final = 0.5
-"""Pause before the next start where a worker did not even begin."""
+"""Pause before the next start after a worker that did not become ready."""
 
-CLOSE_SECONDS: Final = 2.0
+CLOSE_TIMEOUT_SECONDS: Final = 2.0
 
 _log = logger("parser")
 
 
 class WorkerSupervisor:
-    """The workers that there are, and those that are missing."""
+    """Starts, replaces and stops workers."""
 
     def __init__(
         self,
-        orders: WorkerConfig,
+        config: WorkerConfig,
         *,
         count: int,
         environ: Mapping[str, str],
@@ -44,8 +45,8 @@ class WorkerSupervisor:
         on_exit: Callable[[WorkerProcess, WorkerExit], None],
         on_no_workers: Callable[[Unavailable], None],
     ) -> None:
-        """`on_despair` is told when not one worker is there and none could be started."""
-        self._orders = orders
+        """`on_no_workers` is called when no worker runs and none could be started."""
+        self._config = config
         self._count = count
         self._environ = environ
         self._on_response = on_response
@@ -59,7 +60,7 @@ class WorkerSupervisor:
         self._start_error = ""
 
     async def start(self) -> None:
-        """Have all workers started; raises Unavailable where not even one could be."""
+        """Start all workers; raises Unavailable where not even one could be started."""
         self.ensure_workers()
         assert self._starting is not None
         await asyncio.shield(self._starting)
@@ -67,12 +68,12 @@ class WorkerSupervisor:
             raise Unavailable(DEPENDENCY, self._start_error)
 
     def ensure_workers(self) -> None:
-        """See to it that nobody is missing."""
+        """Start the missing workers in the background."""
         if self._starting is None or (self._starting.done() and len(self.workers) < self._count):
             self._starting = asyncio.create_task(self._start_missing())
 
     async def close(self) -> None:
-        """Let all go, and wait until they are gone."""
+        """Stop all workers, and wait until they are gone."""
         self._is_closed = True
         if self._starting is not None:
             self._starting.cancel()
@@ -82,9 +83,9 @@ class WorkerSupervisor:
             worker.disconnect()
         waits = [asyncio.create_task(worker.wait()) for worker in workers]
         if waits:
-            await asyncio.wait(waits, timeout=CLOSE_SECONDS)
+            await asyncio.wait(waits, timeout=CLOSE_TIMEOUT_SECONDS)
             for worker in workers:
-                worker.kill(WorkerExit(ParseOutcome.CRASHED, "the parser ends"))
+                worker.kill(WorkerExit(ParseOutcome.CRASHED, "the parser is closing"))
             await asyncio.wait(waits)
         self.workers.clear()
 
@@ -92,7 +93,7 @@ class WorkerSupervisor:
         while len(self.workers) < self._count and not self._is_closed:
             if not await self._start_one():
                 await asyncio.sleep(RESTART_DELAY_SECONDS)
-                _log.error("Workers Do Not Start", why=self._start_error)
+                _log.emit(log_events.PARSER_WORKERS_NOT_STARTED, why=self._start_error)
                 if not self.workers:
                     self._on_no_workers(Unavailable(DEPENDENCY, self._start_error))
                 return
@@ -100,7 +101,7 @@ class WorkerSupervisor:
     async def _start_one(self) -> bool:
         try:
             worker = await start_worker(
-                self._orders, self._environ, on_response=self._on_response, on_gone=self._on_gone
+                self._config, self._environ, on_response=self._on_response, on_disconnect=self._on_disconnect
             )
         except OSError as failure:
             self._start_error = str(failure)
@@ -110,19 +111,19 @@ class WorkerSupervisor:
         if done and worker.is_ready.result():
             self._on_started(worker)
             return True
-        worker.kill(WorkerExit(ParseOutcome.CRASHED, "it was not ready in time"))
+        worker.kill(WorkerExit(ParseOutcome.CRASHED, "the worker was not ready in time"))
         self.workers.discard(worker)
-        self._start_error = "a worker ends before it is ready; its standard error says why"
+        self._start_error = "a worker exited before it was ready; see its standard error"
         return False
 
-    def _on_gone(self, worker: WorkerProcess) -> None:
+    def _on_disconnect(self, worker: WorkerProcess) -> None:
         if not self._is_closed:
-            task = asyncio.create_task(self._bury(worker))
+            task = asyncio.create_task(self._reap(worker))
             self._reaping.add(task)
             task.add_done_callback(self._reaping.discard)
 
-    async def _bury(self, worker: WorkerProcess) -> None:
+    async def _reap(self, worker: WorkerProcess) -> None:
         await worker.wait()
         self.workers.discard(worker)
-        self._on_exit(worker, worker.death(memory_mb=self._orders.memory_mb))
+        self._on_exit(worker, worker.exit_reason(memory_mb=self._config.memory_mb))
         self.ensure_workers()

@@ -1,9 +1,8 @@
-"""A worker process: reads pages that its parser hands it, until the parser is gone.
+"""Worker process: parse the pages that the parent sends until the parent exits.
 
-It works for one parent over two sockets (requests are its standard input), knows neither broker nor
-stores, and has an environment without secrets. A page that takes too much processor time ends the
-process by its own timer, whatever C code it hangs in; memory is limited by the kernel. Who is to
-blame for its end is found out by the parent.
+It serves one parent over two sockets (requests are its standard input), knows neither broker nor stores,
+and has an environment without secrets. A page that takes too much processor time ends the process by its
+own timer, even inside C code; memory is limited by the kernel. The parent finds the reason of its exit.
 """
 
 from __future__ import annotations
@@ -45,26 +44,26 @@ from .protocol import (
 
 MIB: Final = 1024 * 1024
 MEMORY_CHECK_PAGES: Final = 64
-"""How often the worker looks at its own size."""
+"""Pages between two checks of the worker's own memory."""
 
 RECYCLE_MEMORY_SHARE: Final = 0.6
-"""Of the memory limit: a worker that has grown so far between pages ends and is replaced."""
+"""Share of the memory limit above which a worker exits between pages and is replaced."""
 
 RECYCLE_MEMORY_MB: Final = 200
-"""What none may keep between pages, however much one page may need."""
+"""The same as an absolute size, whatever the limit of one page is."""
 
 GC_THRESHOLD_OBJECTS: Final = 50_000
-"""A page makes tens of thousands of objects and few circles: looking at each 700 costs a twentieth."""
+"""A page makes tens of thousands of objects and few cycles: the default of 700 costs 5 % of the time."""
 
 PR_SET_PDEATHSIG: Final = 1
 
 RESPONSES_FD: Final = 3
-"""Where a worker finds the socket for its answers."""
+"""File descriptor of the worker's socket for responses."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerConfig:
-    """What a worker is told when it starts."""
+    """Configuration of a worker, passed as JSON on its command line."""
 
     parent_pid: int
     limits: ParseLimits = field(default_factory=ParseLimits)
@@ -73,59 +72,59 @@ class WorkerConfig:
     memory_mb: int = 512
     has_object_store: bool = False
     reader_factory: str = "strider.parser.adapters.page_reader:make_reader"
-    """What makes the function that reads a page from its limits."""
+    """`module:function` that makes a page reader from the limits."""
 
     def to_json(self) -> str:
-        """Write the orders down."""
+        """Return the configuration as JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> WorkerConfig:
-        """Read orders."""
-        told: dict[str, Any] = json.loads(text)
-        return cls(**{**told, "limits": ParseLimits(**told["limits"])})
+        """Return the configuration in a JSON text."""
+        values: dict[str, Any] = json.loads(text)
+        return cls(**{**values, "limits": ParseLimits(**values["limits"])})
 
 
 def main() -> int:
-    """Work until the parent goes."""
-    orders = WorkerConfig.from_json(sys.argv[1])
-    if not _die_with_parent(orders.parent_pid):
+    """Parse pages until the parent exits."""
+    config = WorkerConfig.from_json(sys.argv[1])
+    if not _die_with_parent(config.parent_pid):
         return 0
-    # A terminal's Ctrl-C and a supervisor's SIGTERM reach the whole group; the parent decides when to end.
+    # Ctrl-C and SIGTERM of a supervisor reach the whole process group; the parent decides when to stop.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    module, _, name = orders.reader_factory.partition(":")
+    module, _, name = config.reader_factory.partition(":")
     make_reader: Callable[[ParseLimits], PageReader] = getattr(import_module(module), name)
-    worker = ParserWorker(orders, make_reader(orders.limits))
-    limit = orders.memory_mb * MIB
+    worker = ParserWorker(config, make_reader(config.limits))
+    limit = config.memory_mb * MIB
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD_OBJECTS)
-    with socket.socket(fileno=0) as requests, socket.socket(fileno=RESPONSES_FD) as answers:
-        return worker.serve(WorkerPipe(requests, answers))
+    with socket.socket(fileno=0) as requests, socket.socket(fileno=RESPONSES_FD) as responses:
+        return worker.serve(WorkerPipe(requests, responses))
 
 
 class ParserWorker:
-    """Reads page after page."""
+    """Parses one page after the other."""
 
-    def __init__(self, orders: WorkerConfig, read: PageReader) -> None:
-        self._orders = orders
+    def __init__(self, config: WorkerConfig, read: PageReader) -> None:
+        self._config = config
         self._read = read
         self._codec = Codec(SchemaStore.bundled())
 
     def serve(self, pipe: WorkerPipe) -> int:
-        """Answer requests until there is nobody left to answer."""
+        """Respond to requests until the parent is gone or memory is due to be released."""
         try:
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             pipe.send_response(WorkerResponse(READY, event=str(peak).encode()))
-            done = 0
+            pages = 0
             while (request := pipe.receive_request()) is not None:
-                for answer in self._answers(request):
-                    pipe.send_response(answer)
-                done += 1
-                if done % MEMORY_CHECK_PAGES == 0 and self._is_over_memory():
+                for response in self._respond(request):
+                    pipe.send_response(response)
+                pages += 1
+                if pages % MEMORY_CHECK_PAGES == 0 and self._is_over_memory():
                     pipe.send_response(WorkerResponse(RECYCLING))
                     pipe.notify_parent()
                     return 0
@@ -133,11 +132,11 @@ class ParserWorker:
             return 0
         return 0
 
-    def _answers(self, request: bytes) -> list[WorkerResponse]:
-        signal.setitimer(signal.ITIMER_PROF, self._orders.page_seconds)
+    def _respond(self, request: bytes) -> list[WorkerResponse]:
+        signal.setitimer(signal.ITIMER_PROF, self._config.page_seconds)
         try:
             return self._parse(decode_request(request))
-        except Exception:  # noqa: BLE001  # told to the parent, which gives the message up
+        except Exception:  # noqa: BLE001  # reported to the parent, which rejects the message
             return [WorkerResponse(FAILED, event=traceback.format_exc()[-8_192:].encode("utf-8", "replace"))]
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
@@ -145,7 +144,7 @@ class ParserWorker:
     def _parse(self, request: ParseRequest) -> list[WorkerResponse]:
         page = self._codec.decode(PAGES_FETCHED, request.event)
         read = self._read(page, request.body or page.body, request.extraction)
-        fitted = fit_event(read, may_store=self._orders.has_object_store)
+        fitted = fit_event(read, may_store=self._config.has_object_store)
         parsed = self._codec.encode(PAGES_PARSED, fitted.event).value
         kind = PARSED_WITH_TEXTS if fitted.texts else PARSED
         parts = [
@@ -161,14 +160,14 @@ class ParserWorker:
         try:
             resident = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
         except (OSError, ValueError, IndexError):
-            return False  # no such file on this system: the kernel's limit remains
-        return resident > min(RECYCLE_MEMORY_SHARE * self._orders.memory_mb, RECYCLE_MEMORY_MB) * MIB
+            return False  # not Linux: the kernel's limit remains
+        return resident > min(RECYCLE_MEMORY_SHARE * self._config.memory_mb, RECYCLE_MEMORY_MB) * MIB
 
 
 def _die_with_parent(parent: int) -> bool:
-    """Have the kernel end this process with its parent; False where the parent has gone already.
+    """Have the kernel kill this process with its parent; return False where the parent is gone already.
 
-    Without it a worker notices its parent's end when it next reads, which is soon enough elsewhere.
+    On other systems a worker notices its parent's exit when it next receives.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,1 +1,1 @@
-"""TODO: content."""
+"""Select the main text of a page and render it as text, Markdown and SimHash."""

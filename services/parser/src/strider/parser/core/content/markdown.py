@@ -1,7 +1,7 @@
-"""How are blocks written as Markdown?
+"""Render text blocks as Markdown.
 
-Takes blocks with what stands in their lines and with the lists, quotations and tables that they are in; gives
-text that means the same again. What would be taken for Markdown, and is only text, is escaped.
+Takes blocks with their inline markup and the lists, quotations and tables around them. Text that would be
+parsed as Markdown syntax is escaped.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from .text_blocks import Level, TextBlock
+from .text_blocks import BlockLevel, TextBlock
 
 LINE_BREAK: Final = "\x01"
 _ADDRESS: Final = re.compile("\0([^\0]*)\0")
@@ -20,7 +20,7 @@ _SYNTAX: Final = re.compile(
     r"|\](?=[(\[:])"
 )
 _SYNTAX_CHARS: Final = re.compile(r"[\\`*_<&~\[\]]")
-"""What all of these have: to look for one of some characters takes a tenth of the time, and few texts do."""
+"""Characters of which every syntax match has one; this test is ten times as fast, and few texts pass it."""
 _LABEL_SYNTAX: Final = re.compile(rf"{_SYNTAX.pattern}|[\[\]]")
 _LINE_START_SYNTAX: Final = re.compile(
     r"(?P<number>\d{1,9})(?=[.)](?:\s|$))|(?=#{1,6}(?:\s|$)|>|[-+*](?:\s|$)|={2,}|-{3,}|\|)"
@@ -31,26 +31,26 @@ MAX_COLUMNS: Final = 60
 
 
 class _MarkdownPiece(NamedTuple):
-    """Some lines that stand together."""
+    """Consecutive lines of one block."""
 
-    levels: tuple[Level, ...]
+    levels: tuple[BlockLevel, ...]
     lines: list[str]
     is_tight: bool = True
-    """Whether the next item of a list may follow at once."""
+    """Whether the next list item may follow without an empty line."""
 
 
-def escaped(text: str) -> str:
-    """Write a text so that Markdown takes it for text."""
+def escape_text(text: str) -> str:
+    """Escape Markdown syntax in a text."""
     return _SYNTAX.sub(r"\\\g<0>", text) if _SYNTAX_CHARS.search(text) else text
 
 
 def escape_label(text: str) -> str:
-    """Do the same for the words of a link or a picture."""
+    """Escape Markdown syntax in the text of a link or an image."""
     return _LABEL_SYNTAX.sub(r"\\\g<0>", text) if _SYNTAX_CHARS.search(text) else text
 
 
 def code_span(text: str) -> str:
-    """Put ticks around code, more than stand in it."""
+    """Return code between more backticks than it contains."""
     longest = max(map(len, _BACKTICKS.findall(text)), default=0)
     ticks = "`" * (longest + 1)
     return (
@@ -61,20 +61,16 @@ def code_span(text: str) -> str:
 
 
 def blocks_to_markdown(blocks: Sequence[TextBlock], resolve: Callable[[str], str]) -> str:
-    """Write; `resolve` gives the whole of an address, or nothing."""
-    known: dict[str, str] = {}
+    """Return blocks as Markdown; `resolve` returns an absolute URL, or an empty string."""
+    resolved: dict[str, str] = {}
 
-    def whole(match: re.Match[str]) -> str:
-        said = match[1]
-        if said not in known:
-            known[said] = _escape_destination(resolve(said) or said)
-        return known[said]
+    def complete(match: re.Match[str]) -> str:
+        address = match[1]
+        if address not in resolved:
+            resolved[address] = _escape_destination(resolve(address) or address)
+        return resolved[address]
 
-    return _ADDRESS.sub(whole, "\n".join(_lines(_pieces(blocks))))
-
-
-def _escape_destination(address: str) -> str:
-    return address.translate(_DESTINATION_ESCAPES)
+    return _ADDRESS.sub(complete, "\n".join(_render_lines(_pieces(blocks))))
 
 
 _DESTINATION_ESCAPES: Final = str.maketrans(
@@ -82,20 +78,24 @@ _DESTINATION_ESCAPES: Final = str.maketrans(
 )
 
 
+def _escape_destination(address: str) -> str:
+    return address.translate(_DESTINATION_ESCAPES)
+
+
 def _pieces(blocks: Sequence[TextBlock]) -> Iterator[_MarkdownPiece]:
-    for table, rows in groupby(blocks, lambda block: _outermost(block, "table")):
+    for table, rows in groupby(blocks, lambda block: _outermost_level(block, "table")):
         within = list(rows)
         if table is not None and _is_data_table(within):
             yield from _table_pieces(within)
             continue
-        for code, lines in groupby(within, lambda block: _outermost(block, "pre")):
+        for code, lines in groupby(within, lambda block: _outermost_level(block, "pre")):
             if code is not None:
                 yield _code_piece(list(lines), code)
             else:
                 yield from map(_block_piece, lines)
 
 
-def _outermost(block: TextBlock, name: str) -> Level | None:
+def _outermost_level(block: TextBlock, name: str) -> BlockLevel | None:
     for level in block.levels:
         if level.name == name:
             return level
@@ -103,18 +103,18 @@ def _outermost(block: TextBlock, name: str) -> Level | None:
 
 
 def _block_piece(block: TextBlock) -> _MarkdownPiece:
-    said = block.markdown or escaped(block.text)
+    text = block.markdown or escape_text(block.text)
     if heading := _HEADING.fullmatch(block.kind):
         return _MarkdownPiece(
-            _holding(block.levels), [f"{'#' * int(heading[1])} {_in_one_line(said)}"], is_tight=False
+            _list_levels(block.levels), [f"{'#' * int(heading[1])} {_in_one_line(text)}"], is_tight=False
         )
-    lines = [_started(line.strip()) for line in said.split(LINE_BREAK)]
+    lines = [_escape_line_start(line.strip()) for line in text.split(LINE_BREAK)]
     filled = [line for line in lines if line]
-    return _MarkdownPiece(_holding(block.levels), [f"{line}  " for line in filled[:-1]] + filled[-1:])
+    return _MarkdownPiece(_list_levels(block.levels), [f"{line}  " for line in filled[:-1]] + filled[-1:])
 
 
-def _started(line: str) -> str:
-    """Escape what would begin something else than a line of text."""
+def _escape_line_start(line: str) -> str:
+    """Escape text that would start another construct at the beginning of a line."""
     match = _LINE_START_SYNTAX.match(line)
     if match is None:
         return line
@@ -126,24 +126,24 @@ def _in_one_line(text: str) -> str:
     return text.replace(LINE_BREAK, " ")
 
 
-def _holding(levels: Sequence[Level]) -> tuple[Level, ...]:
+def _list_levels(levels: Sequence[BlockLevel]) -> tuple[BlockLevel, ...]:
     return tuple(level for level in levels if level.name in {"ul", "ol", "li", "blockquote"})
 
 
-def _code_piece(blocks: Sequence[TextBlock], code: Level) -> _MarkdownPiece:
+def _code_piece(blocks: Sequence[TextBlock], code: BlockLevel) -> _MarkdownPiece:
     text = "\n".join(block.text for block in blocks)
     fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
     return _MarkdownPiece(
-        _holding(blocks[0].levels), [f"{fence}{code.said}", *text.split("\n"), fence], is_tight=False
+        _list_levels(blocks[0].levels), [f"{fence}{code.language}", *text.split("\n"), fence], is_tight=False
     )
 
 
-def _cell_level(block: TextBlock) -> Level | None:
+def _cell_level(block: TextBlock) -> BlockLevel | None:
     return next((level for level in block.levels if level.name in {"td", "th"}), None)
 
 
 def _is_data_table(blocks: Sequence[TextBlock]) -> bool:
-    """Say whether a table has rows of short cells, or only puts parts of a page beside each other."""
+    """Whether a table has rows of short cells, rather than being used for layout."""
     columns: dict[int, set[int]] = {}
     for block in blocks:
         cell = _cell_level(block)
@@ -157,12 +157,12 @@ def _is_data_table(blocks: Sequence[TextBlock]) -> bool:
 
 
 def _row_serial(block: TextBlock) -> int:
-    row = _outermost(block, "tr")
+    row = _outermost_level(block, "tr")
     return 0 if row is None else row.serial
 
 
 def _table_pieces(blocks: Sequence[TextBlock]) -> Iterator[_MarkdownPiece]:
-    """Write what stands in a table beside its cells, and then its rows; the first has to be the head."""
+    """Yield the blocks outside of cells, then the rows; the first row becomes the header."""
     rows: dict[int, dict[int, str]] = {}
     for block in blocks:
         cell = _cell_level(block)
@@ -170,17 +170,17 @@ def _table_pieces(blocks: Sequence[TextBlock]) -> Iterator[_MarkdownPiece]:
             yield _block_piece(block)
             continue
         row = rows.setdefault(_row_serial(block), {})
-        said = _in_one_line(block.markdown or escaped(block.text)).replace("|", "\\|").replace("\n", " ")
-        row[cell.number] = f"{row[cell.number]} {said}" if cell.number in row else said
+        text = _in_one_line(block.markdown or escape_text(block.text)).replace("|", "\\|").replace("\n", " ")
+        row[cell.number] = f"{row[cell.number]} {text}" if cell.number in row else text
     width = 1 + max(max(row) for row in rows.values())
     lines = ["| " + " | ".join(row.get(at, "") for at in range(width)) + " |" for row in rows.values()]
     table = blocks[0].levels
     around = table[: next(at for at, level in enumerate(table) if level.name == "table")]
-    yield _MarkdownPiece(_holding(around), [lines[0], f"|{' --- |' * width}", *lines[1:]], is_tight=False)
+    yield _MarkdownPiece(_list_levels(around), [lines[0], f"|{' --- |' * width}", *lines[1:]], is_tight=False)
 
 
-def _lines(pieces: Iterator[_MarkdownPiece]) -> Iterator[str]:
-    """Write pieces below each other, each behind the marks of what it is in."""
+def _render_lines(pieces: Iterator[_MarkdownPiece]) -> Iterator[str]:
+    """Yield the lines of all pieces, each after the prefixes of its lists and quotations."""
     before: _MarkdownPiece | None = None
     for piece in pieces:
         if not piece.lines:
@@ -188,16 +188,16 @@ def _lines(pieces: Iterator[_MarkdownPiece]) -> Iterator[str]:
         if before is None:
             shared = 0
         else:
-            shared = _shared(before.levels, piece.levels)
+            shared = _shared_levels(before.levels, piece.levels)
             if not _follows_tightly(before, piece, shared):
-                yield _marks(piece.levels[:shared], shared)[1].rstrip()
-        first, others = _marks(piece.levels, shared)
+                yield _line_prefixes(piece.levels[:shared], shared)[1].rstrip()
+        first, others = _line_prefixes(piece.levels, shared)
         yield from (f"{first if not at else others}{line}" for at, line in enumerate(piece.lines))
         before = piece
 
 
-def _shared(one: Sequence[Level], other: Sequence[Level]) -> int:
-    """Count the levels that two pieces are in together."""
+def _shared_levels(one: Sequence[BlockLevel], other: Sequence[BlockLevel]) -> int:
+    """Return the number of levels that two pieces share."""
     at = 0
     for mine, its in zip(one, other, strict=False):
         if mine.serial != its.serial:
@@ -207,7 +207,7 @@ def _shared(one: Sequence[Level], other: Sequence[Level]) -> int:
 
 
 def _follows_tightly(before: _MarkdownPiece, piece: _MarkdownPiece, shared: int) -> bool:
-    """Say whether an item, or a list in one, follows without an empty line."""
+    """Whether an item, or a list in one, follows without an empty line."""
     if not before.is_tight or shared == len(piece.levels):
         return False
     is_in_list = any(level.name == "li" for level in before.levels)
@@ -215,17 +215,17 @@ def _follows_tightly(before: _MarkdownPiece, piece: _MarkdownPiece, shared: int)
     return is_in_list and (is_next or (shared > 0 and piece.levels[shared - 1].name == "li"))
 
 
-def _marks(levels: Sequence[Level], shared: int) -> tuple[str, str]:
-    """Give what stands before the first line, and before the others."""
+def _line_prefixes(levels: Sequence[BlockLevel], shared: int) -> tuple[str, str]:
+    """Return the prefix of the first line, and that of the others."""
     first = others = ""
     is_numbered = False
     for at, level in enumerate(levels):
         if level.name == "blockquote":
             first, others = f"{first}> ", f"{others}> "
         elif level.name == "li":
-            mark = f"{level.number}. " if is_numbered else "- "
-            space = " " * len(mark)
-            first, others = first + (mark if at >= shared else space), others + space
+            prefix = f"{level.number}. " if is_numbered else "- "
+            space = " " * len(prefix)
+            first, others = first + (prefix if at >= shared else space), others + space
         else:
             is_numbered = level.name == "ol"
     return first, others

@@ -1,8 +1,8 @@
-"""How alike are two texts? A 64-bit SimHash, in which alike texts differ in few bits.
+"""Compute a 64-bit SimHash, by which similar texts differ in few bits.
 
-Each different word of a text counts once, by the first eight bytes (big-endian) of the BLAKE2b digest
-of its lower-case form; a bit is set where more than half of the words have it. The vectors in the tests
-are published: a fingerprint means the same in every version.
+Each distinct word of a text counts once, by the first eight bytes (big-endian) of the BLAKE2b digest of its
+lower-case form; a bit is set if more than half of the words have it. The vectors in the tests are published:
+a hash means the same in every version.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ BITS: Final = 64
 DIGEST_BYTES: Final = BITS // 8
 MAX_WORD_CHARS: Final = 64
 CACHED_WORDS: Final = 32_768
-"""Of each of two generations: whoever is asked for again stays, the others go."""
+"""Size of each of the two cache generations; words that are used again move to the newer one."""
 
 _SIGMA: Final = "\u03a3"
-"""The one letter whose lower case depends on what stands around it, so that it is not told by its word."""
+"""The one letter whose lower case depends on its neighbours, so that words are not independent."""
 
 _WORD: Final = re.compile(r"\w+")
-_BETWEEN: Final = bytes(
+_ASCII_FOLDING: Final = bytes(
     byte if chr(byte).isalnum() or chr(byte) == "_" or not chr(byte).isascii() else ord(" ")
     for byte in range(256)
 ).lower()
-"""Makes ASCII lower case, and a space of what stands between words; other bytes of UTF-8 stay."""
+"""Turns ASCII into lower case and separators into spaces; other bytes of UTF-8 stay."""
 
 
 def simhash(text: str) -> int:
-    """Give the fingerprint as a signed number; 0 where there are no words."""
+    """Return the SimHash as a signed integer; 0 without words."""
     written = _word_digests(text)
     if not written:
         return 0
-    # The first bytes of all digests as one long number, then the second ones: so bits are counted in C.
+    # The first bytes of all digests as one long integer, then the second ones: bits are counted in C.
     count = len(written) // DIGEST_BYTES
     half, low = count // 2, int.from_bytes(b"\1" * count, "big")
     masks = [low << bit for bit in range(7, -1, -1)]
@@ -47,20 +47,20 @@ def simhash(text: str) -> int:
 
 
 def hamming_distance(one: int, other: int) -> int:
-    """Count the bits in which two fingerprints differ."""
+    """Return the number of bits in which two hashes differ."""
     return ((one ^ other) & ((1 << BITS) - 1)).bit_count()
 
 
-def split_words(written: bytes) -> set[bytes]:
-    """Give the different words of a text in UTF-8, cut at white space and marks of ASCII."""
-    return set(written.translate(_BETWEEN).split())
+def split_words(utf8: bytes) -> set[bytes]:
+    """Return the distinct words of a text in UTF-8, split at ASCII white space and punctuation."""
+    return set(utf8.translate(_ASCII_FOLDING).split())
 
 
 def _word_digests(text: str) -> bytes:
-    """Give the digest of each different word, one behind the other.
+    """Return the concatenated digests of the distinct words.
 
-    Most words come again, in this text and in others: what white space and marks of ASCII part is looked up
-    as it is, and only what that knows no digest of is cut further, letter by letter.
+    Most words repeat, in this text and in others: pieces split at ASCII separators are looked up first, and
+    only those that are not words are split further by the Unicode definition.
     """
     if _SIGMA in text:
         text = text.lower()
@@ -76,9 +76,9 @@ def _word_digests(text: str) -> bytes:
 
 
 class _DigestCache(dict[bytes, bytes]):
-    """Digests of words, made when they are first asked for; of too many, those asked for lately are kept.
+    """A cache of word digests in two generations, filled on first use.
 
-    Nothing for a piece that is no word in the form that counts; such pieces are put down instead.
+    Returns nothing for a piece that is not a normalized word; such pieces are collected in `unsplit`.
     """
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ def _digest_cache() -> _DigestCache:
 
 
 def _is_word(piece: bytes) -> bool:
-    """Say whether this is one whole word, in lower case; in ASCII it is, if it is not too long."""
+    """Whether a piece is one whole word in lower case; any ASCII piece of limited length is."""
     if piece.isascii():
         return len(piece) <= MAX_WORD_CHARS
     text = piece.decode()

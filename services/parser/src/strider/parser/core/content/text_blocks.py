@@ -1,8 +1,8 @@
-"""What a page is made of: blocks of text, and the places that hold them.
+"""A page as text blocks and the containers that hold them.
 
-The shape between whoever walks the tree and the decision which of it is the main text. A place is an
-element that can hold blocks; places are numbered in the order of the page, so that each place's
-parent has a smaller number.
+The interface between the HTML reader and the selection of the main text. A container is an element that can
+hold blocks; containers are numbered in document order, so that a parent has a smaller number than its
+children.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ PLAIN: Final = 0
 MAIN: Final = 1
 ARTICLE: Final = 2
 MARGINAL: Final = 4
-"""Named as something that stands around the text."""
+"""Named like something that surrounds the text."""
 
 HEADER: Final = 8
-"""A header element: marginal where it is the page's, part of the text where it is an article's."""
+"""A header element: marginal if it is the page's, part of the text if it is an article's."""
 
 COMMENTS: Final = 16
-"""Named as comments: marginal on an article, the text itself in a discussion."""
+"""Named like comments: marginal on an article, the text itself in a discussion."""
 
 _MARGINAL_NAMES: Final = (
     "nav navbar navigation topnav subnav sitenav menu menus menubar submenu megamenu breadcrumb "
@@ -70,7 +70,7 @@ _MARGINAL_SUBSTRINGS: Final = (
         "visuallyhidden",
     ),
     *("morefrom", "nextprev", "prevnext", "searchform", "crosssell"),
-    "bbcodeblockexpand",  # a quotation of what stands above, in forums
+    "bbcodeblockexpand",  # a quotation of an earlier post, in forums
 )
 _COMMENT_WORDS: Final = frozenset(
     ["comment", "comments", "commentlist", "respond", "replies", "disqus", "review", "reviews"]
@@ -79,8 +79,8 @@ _ARTICLE_SUBSTRINGS: Final = (
     *("articlebody", "articlecontent", "articletext", "postbody", "postcontent", "posttext", "entrybody"),
     *("entrycontent", "entrytext", "storybody", "storycontent", "pagecontent", "maincontent", "blogcontent"),
 )
-_LETTERS: Final = re.compile(r"(?<![a-z0-9])[a-z]+")
-"""Not behind digits: those are pieces of a hash, in which `ad` is no advertisement."""
+_WORD: Final = re.compile(r"(?<![a-z0-9])[a-z]+")
+"""Not after digits: those are parts of a hash, in which `ad` is no advertisement."""
 
 _NOT_LETTERS: Final = re.compile(r"[^a-z ]+")
 _MARGINAL_ROLES: Final = frozenset(
@@ -98,16 +98,16 @@ _MARGINAL_ROLES: Final = frozenset(
 )
 
 
-class Level(NamedTuple):
-    """A list, an item, a quotation, a table or a part of one, or code, that a block is in."""
+class BlockLevel(NamedTuple):
+    """A list, item, quotation, table, part of a table, or code around a block."""
 
     name: str
     serial: int
-    """By which one is known from the next."""
+    """Distinguishes it from the next one of the same name."""
     number: int = 0
-    """Of an item in its list; of a cell its column."""
-    said: str = ""
-    """Of code its language."""
+    """Of an item its number in the list; of a cell its column."""
+    language: str = ""
+    """The language of code."""
 
 
 class TextBlock(NamedTuple):
@@ -115,26 +115,26 @@ class TextBlock(NamedTuple):
 
     text: str
     kind: str
-    """The element that it is: p, h1 to h6, li, td, pre, blockquote; or div."""
+    """Its element: p, h1 to h6, li, td, pre, blockquote; or div."""
     link_chars: int
     container: int
     row: int
-    """For a cell: which row, so that its neighbours are found."""
+    """For a cell its row, so that neighbours can be found."""
     markdown: str = ""
-    """What stands in its lines; only where Markdown is wanted, like levels. Of a picture it is all."""
-    levels: tuple[Level, ...] = ()
+    """Its inline markup; set only if Markdown is wanted, like levels. An image has nothing else."""
+    levels: tuple[BlockLevel, ...] = ()
     """Outermost first."""
 
 
 @dataclass(slots=True)
 class PageBlocks:
-    """A page as blocks."""
+    """The blocks of a page and their containers."""
 
     blocks: list[TextBlock] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
-    """Of each place."""
+    """The parent of each container."""
     flags: list[int] = field(default_factory=list)
-    """What each place is, by name and kind."""
+    """The flags of each container, by its name and element."""
     tags: list[str] = field(default_factory=list)
 
 
@@ -144,8 +144,8 @@ MAX_LINE_CHARS: Final = 120
 
 
 def lines_near_heading(blocks: Sequence[TextBlock]) -> Iterator[str]:
-    """Give the short lines about the heading, those behind it first: they say who wrote it and when."""
-    blocks = [block for block in blocks if block.text]  # without pictures
+    """Yield the short lines near the heading, those after it first: they name author and date."""
+    blocks = [block for block in blocks if block.text]  # without images
     at = next((index for index, block in enumerate(blocks) if block.kind == "h1"), -1)
     if at >= 0:
         for block in (
@@ -156,30 +156,8 @@ def lines_near_heading(blocks: Sequence[TextBlock]) -> Iterator[str]:
                 yield block.text
 
 
-@lru_cache(maxsize=8_192)
-def container_flags(
-    tag: str, classes: str | None = None, name: str | None = None, role: str | None = None
-) -> int:
-    """Say what a place is by what it is called; pages repeat their names, so answers are kept."""
-    names = f"{classes or ''} {name or ''}"
-    mark = _FLAGS_OF_TAG.get(tag, PLAIN)
-    if role == "main":
-        mark |= MAIN
-    elif role in _MARGINAL_ROLES:
-        mark |= MARGINAL
-    if len(names) <= 1:
-        return mark
-    lower = names[:MAX_NAME_CHARS].lower()
-    words = _LETTERS.findall(lower)
-    squeezed = _NOT_LETTERS.sub("", lower)
-    if not _MARGINAL_WORDS.isdisjoint(words) or any(part in squeezed for part in _MARGINAL_SUBSTRINGS):
-        return mark | MARGINAL
-    if not _COMMENT_WORDS.isdisjoint(words):
-        return mark | COMMENTS
-    return mark | ARTICLE if any(part in squeezed for part in _ARTICLE_SUBSTRINGS) else mark
-
-
 MAX_NAME_CHARS: Final = 300
+
 
 _FLAGS_OF_TAG: Final = {
     "main": MAIN,
@@ -191,3 +169,26 @@ _FLAGS_OF_TAG: Final = {
     "form": MARGINAL,
     "figcaption": MARGINAL,
 }
+
+
+@lru_cache(maxsize=8_192)
+def container_flags(
+    tag: str, classes: str | None = None, name: str | None = None, role: str | None = None
+) -> int:
+    """Return the flags of a container by its names; results are cached, since pages repeat their names."""
+    names = f"{classes or ''} {name or ''}"
+    flags = _FLAGS_OF_TAG.get(tag, PLAIN)
+    if role == "main":
+        flags |= MAIN
+    elif role in _MARGINAL_ROLES:
+        flags |= MARGINAL
+    if len(names) <= 1:
+        return flags
+    lower = names[:MAX_NAME_CHARS].lower()
+    words = _WORD.findall(lower)
+    letters = _NOT_LETTERS.sub("", lower)
+    if not _MARGINAL_WORDS.isdisjoint(words) or any(part in letters for part in _MARGINAL_SUBSTRINGS):
+        return flags | MARGINAL
+    if not _COMMENT_WORDS.isdisjoint(words):
+        return flags | COMMENTS
+    return flags | ARTICLE if any(part in letters for part in _ARTICLE_SUBSTRINGS) else flags

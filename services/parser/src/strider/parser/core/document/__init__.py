@@ -1,1 +1,1 @@
-"""TODO: document."""
+"""Decode bytes into a document: type sniffing, charsets, XHTML, shadow DOM, PDF."""

@@ -1,9 +1,9 @@
-"""Which language's letters would these bytes be?
+"""Guess the legacy encoding of undeclared text by the letters of its language.
 
-The last resort for pages that declare no encoding and are no UTF-8. Each candidate is tried on a
-sample, and believed where the text that comes out has what texts of its language cannot do without:
-kana, syllables of Hangul, the commonest Chinese characters, the commonest letters of an alphabet. Any letters
-will not do: the bytes of one alphabet's are those of another's. What fits nothing is left to the default.
+The last resort for pages that declare no encoding and are not UTF-8. Each candidate decodes a sample and is
+accepted if the text has what any text of its language has: kana, Hangul syllables, the most common Chinese
+characters or letters of an alphabet. Letters of the alphabet alone do not suffice, since bytes of one
+alphabet are valid in another. If no candidate fits, the caller's default applies.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 MIN_HIGH_BYTES: Final = 12
-"""Fewer say nothing: a few accents look like anything."""
+"""Fewer high bytes are not conclusive: a few accents fit any encoding."""
 
 MIN_RUN_SHARE: Final = 0.6
-"""Of bytes beyond ASCII that stand together. Accents of Latin scripts stand alone."""
+"""Minimum share of high bytes that are adjacent to another one. Accents of Latin scripts stand alone."""
 
 MAX_ERROR_SHARE: Final = 0.01
 
@@ -35,7 +35,7 @@ class _CharsetCandidate(NamedTuple):
     codec: str
     is_typical: Callable[[str], bool]
     min_share: float
-    """Of the characters beyond ASCII, that are typical in any longer text of the language."""
+    """Minimum share of typical characters among the non-ASCII ones, for any longer text of the language."""
 
 
 def _is_kana(character: str) -> bool:
@@ -69,8 +69,11 @@ _CANDIDATES: Final = (
 )
 
 
+_HIGH_BYTES: Final = bytes(range(0x80, 0x100))
+
+
 def guess_charset(sample: bytes) -> str:
-    """Name the encoding whose language the sample shows best; empty where it shows none."""
+    """Return the encoding whose language fits the sample best; empty if none does."""
     high = len(sample) - len(sample.translate(None, _HIGH_BYTES))
     if high < MIN_HIGH_BYTES or sum(map(len, _HIGH_BYTE_RUNS.findall(sample))) < MIN_RUN_SHARE * high:
         return ""
@@ -79,11 +82,8 @@ def guess_charset(sample: bytes) -> str:
     return best if scores[best] >= 1 else ""
 
 
-_HIGH_BYTES: Final = bytes(range(0x80, 0x100))
-
-
 def _score(sample: bytes, candidate: _CharsetCandidate) -> float:
-    """Say how well the sample shows the language: 1 is enough, 0 excludes it."""
+    """Return how well the sample fits the language: 1 suffices, 0 excludes it."""
     beyond = [character for character in sample.decode(candidate.codec, "replace") if character > "\x7f"]
     if beyond.count("\ufffd") > 1 + MAX_ERROR_SHARE * len(beyond):
         return 0.0

@@ -1,8 +1,8 @@
-"""Which characters are these bytes?
+"""Detect the charset of a body and decode it.
 
-In the order that browsers ask: a byte order mark, the Content-Type header, the document's own
-declaration, and only then the bytes themselves. Detection is cheap and knows only what it can tell
-apart well; a wrong guess gives odd letters, never a failure.
+In the order of browsers: byte order mark, Content-Type header, declaration in the document, and only then the
+bytes themselves. Detection is cheap and covers only what it can tell apart reliably; a wrong guess results in
+wrong letters, never in a failure.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from typing import Final, NamedTuple
 from strider.contracts.generated.enums import CharsetEvidence
 
 from .charset_guess import guess_charset
-from .encoding_declarations import declared_encoding
-from .encoding_labels import canonical_encoding, python_codec
+from .encoding_labels import canonical_encoding, declared_encoding, python_codec
 
 UTF8: Final = "utf-8"
 FALLBACK_CHARSET: Final = "windows-1252"
 SAMPLE_BYTES: Final = 16 * 1024
 
-_MARKS: Final = (
+_BOMS: Final = (
     (b"\xef\xbb\xbf", UTF8),
     (b"\xff\xfe", "utf-16le"),
     (b"\xfe\xff", "utf-16be"),
@@ -30,22 +29,25 @@ _UTF16_MARKUP_STARTS: Final = (
     (re.compile(rb"(?:[\s]\0)*<\0[!?A-Za-z]\0"), "utf-16le"),
     (re.compile(rb"(?:\0[\s])*\0<\0[!?A-Za-z]"), "utf-16be"),
 )
-"""How markup begins in UTF-16 without a mark, whatever its label says: it can be nothing else."""
+"""How markup starts in UTF-16 without a byte order mark; overrides any label, as nothing else matches."""
 
 _CONTENT_TYPE_CHARSET: Final = re.compile(r"""charset\s*=\s*["']?([^\s;"',]+)""", re.IGNORECASE)
 
 
 class Charset(NamedTuple):
-    """An encoding and what speaks for it."""
+    """An encoding and the evidence for it."""
 
     name: str
     evidence: str
     bom_bytes: int = 0
-    """Length of the byte order mark, which is no part of the text."""
+    """Length of the byte order mark, which is not part of the text."""
+
+
+_FALLIBLE_EVIDENCE: Final = frozenset({CharsetEvidence.HEADER, CharsetEvidence.META})
 
 
 def detect_charset(content: bytes, content_type: str) -> Charset:
-    """Decide how bytes are to be read as text: as is said, unless the bytes cannot be meant so."""
+    """Return the charset of a body: the declared one, unless the bytes contradict it."""
     declared = declared_charset(content, content_type)
     if declared and (
         declared.evidence not in _FALLIBLE_EVIDENCE or not _contradicts_label(content, declared.name)
@@ -54,19 +56,18 @@ def detect_charset(content: bytes, content_type: str) -> Charset:
     detector = CharsetDetector()
     detector.feed(content)
     found = detector.charset()
-    # What is said to be UTF-8 and is not would be lost: nearly none of its letters could be read.
+    # Text declared as UTF-8 that is not would be lost: nearly none of its letters would be readable.
     is_certain = found.evidence == CharsetEvidence.DETECTED
     return found if declared is None or is_certain or declared.name == UTF8 else declared
 
 
-_FALLIBLE_EVIDENCE: Final = frozenset({CharsetEvidence.HEADER, CharsetEvidence.META})
 _ASCII: Final = bytes(range(0x80))
 MIN_CONTRADICTING_CHARS: Final = 8
-"""Letters beyond ASCII that have to agree before a label is not believed."""
+"""Number of non-ASCII characters needed to contradict a label."""
 
 
 def _contradicts_label(content: bytes, name: str) -> bool:
-    """Say whether a label is wrong: nearly nothing is UTF-8 that is said to be, or all of what is not."""
+    """Whether a label is wrong: declared UTF-8 is mostly invalid, or another charset is valid UTF-8."""
     if content.isascii():
         return False
     if name == UTF8:
@@ -76,7 +77,7 @@ def _contradicts_label(content: bytes, name: str) -> bool:
             pass
         else:
             return False
-    # What is left are runs that no ASCII byte is within: of UTF-8 whole letters.
+    # Without ASCII only multi-byte runs remain, which are whole characters if the content is UTF-8.
     beyond = content.translate(None, _ASCII)[: SAMPLE_BYTES // 4].decode(UTF8, "replace")
     spoilt = beyond.count("\ufffd")
     if name == UTF8:
@@ -85,21 +86,23 @@ def _contradicts_label(content: bytes, name: str) -> bool:
 
 
 def declared_charset(head: bytes, content_type: str) -> Charset | None:
-    """Hear what a mark, the header or the document says; None where nobody says anything."""
-    for mark, name in _MARKS:
-        if head.startswith(mark):
-            return Charset(name, CharsetEvidence.BOM, len(mark))
+    """Return the charset by byte order mark, header or declaration; None if there is none of these."""
+    for bom, name in _BOMS:
+        if head.startswith(bom):
+            return Charset(name, CharsetEvidence.BOM, len(bom))
     if name := next((name for begin, name in _UTF16_MARKUP_STARTS if begin.match(head)), ""):
         return Charset(name, CharsetEvidence.DETECTED)
     if (match := _CONTENT_TYPE_CHARSET.search(content_type)) and (label := canonical_encoding(match[1])):
         return Charset(label, CharsetEvidence.HEADER)
-    if declared := _declared(head):
+    if declared := _charset_in_document(head):
         return Charset(declared, CharsetEvidence.META)
     return None
 
 
 def to_utf8(content: bytes, charset: Charset) -> bytes:
-    """Give the bytes in UTF-8, without a mark; what cannot be decoded becomes U+FFFD (or stays, in UTF-8)."""
+    """Return the bytes as UTF-8 without a byte order mark; undecodable bytes become U+FFFD (UTF-8 stays as
+    is).
+    """
     body = content[charset.bom_bytes :] if charset.bom_bytes else content
     if charset.name == UTF8:
         return body
@@ -107,45 +110,54 @@ def to_utf8(content: bytes, charset: Charset) -> bytes:
 
 
 def to_text(content: bytes, charset: Charset) -> str:
-    """Give the characters; what cannot be decoded becomes U+FFFD."""
+    """Return the text; undecodable bytes become U+FFFD."""
     body = content[charset.bom_bytes :] if charset.bom_bytes else content
     return body.decode(codec_name(charset), "replace")
 
 
 def codec_name(charset: Charset) -> str:
-    """Name Python's codec."""
+    """Return the name of the Python codec."""
     return python_codec(charset.name)
 
 
-def _declared(content: bytes) -> str:
+def _charset_in_document(content: bytes) -> str:
     label = canonical_encoding(declared_encoding(content))
-    # Bytes in which an ASCII declaration can be read are not UTF-16, whatever it says.
+    # Bytes with a readable ASCII declaration are not UTF-16, whatever it declares.
     return UTF8 if label.startswith(("utf-16", "utf-32")) else label
 
 
+_ISO_2022_JP_SHIFT: Final = re.compile(rb"\x1b\$[@B][!-~]")
+
+
+_ISO_2022_JP: Final = Charset("iso-2022-jp", CharsetEvidence.DETECTED)
+
+
+_new_utf8_decoder: Final = codecs.getincrementaldecoder(UTF8)
+
+
 class CharsetDetector:
-    """Finds out by the bytes alone, which may come one portion after the other."""
+    """Detects a charset from the bytes alone, which may arrive in chunks."""
 
     def __init__(self) -> None:
-        """Begin; the decoder tells UTF-8, and not to its end: what was cut may end within a character."""
+        """Start without data; UTF-8 is decoded incrementally, since a chunk may end within a character."""
         self._is_ascii = self._may_be_utf8 = True
         self._decoder = _new_utf8_decoder()
         self._sample = b""
 
-    def feed(self, portion: bytes) -> None:
-        """Look at one more portion."""
+    def feed(self, chunk: bytes) -> None:
+        """Add the next chunk."""
         if len(self._sample) < SAMPLE_BYTES:
-            self._sample += portion[: SAMPLE_BYTES - len(self._sample)]
-        if not self._may_be_utf8 or (b"\0" not in portion and self._is_ascii and portion.isascii()):
+            self._sample += chunk[: SAMPLE_BYTES - len(self._sample)]
+        if not self._may_be_utf8 or (b"\0" not in chunk and self._is_ascii and chunk.isascii()):
             return
         self._is_ascii = False
         try:
-            self._may_be_utf8 = b"\0" not in portion and self._decoder.decode(portion) is not None
+            self._may_be_utf8 = b"\0" not in chunk and self._decoder.decode(chunk) is not None
         except UnicodeDecodeError:
             self._may_be_utf8 = False
 
     def charset(self) -> Charset:
-        """Decide."""
+        """Return the detected charset, or a default."""
         if self._is_ascii:
             is_shifted = _ISO_2022_JP_SHIFT.search(self._sample) is not None
             return _ISO_2022_JP if is_shifted else Charset(UTF8, CharsetEvidence.ASSUMED)
@@ -156,14 +168,8 @@ class CharsetDetector:
         return Charset(FALLBACK_CHARSET, CharsetEvidence.ASSUMED)
 
 
-_ISO_2022_JP_SHIFT: Final = re.compile(rb"\x1b\$[@B][!-~]")
-_ISO_2022_JP: Final = Charset("iso-2022-jp", CharsetEvidence.DETECTED)
-
-_new_utf8_decoder: Final = codecs.getincrementaldecoder(UTF8)
-
-
 def _utf16_without_bom(sample: bytes) -> str:
-    """Find UTF-16 without a mark: every other byte of markup is zero."""
+    """Detect UTF-16 without a byte order mark: every other byte of markup is zero."""
     half = len(sample) // 2
     if half < 2:  # noqa: PLR2004  # nothing can be said of one character
         return ""

@@ -1,7 +1,7 @@
-"""What kind of document are these bytes, whatever their label says?
+"""Sniff the kind of a document from its bytes, its Content-Type and the request kind.
 
-The first bytes decide where they are unmistakable; else the label does, where the bytes can be
-what it says; what is not text is no document of ours.
+Unmistakable first bytes decide; otherwise the declared media type does if the bytes allow it. Binary content
+without a known signature is not a document.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from strider.contracts.generated.enums import DocumentKind, RequestKind
 
 HEAD_BYTES: Final = 1024
 XML_HEAD_BYTES: Final = 16 * 1024
-"""Comments and declarations may stand for long before the root."""
+"""XML comments and declarations may take much space before the root element."""
 
-_BEFORE: Final = b"\xef\xbb\xbf\xff\xfe\0 \t\r\n\f"
+_LEADING_BYTES: Final = b"\xef\xbb\xbf\xff\xfe\0 \t\r\n\f"
 _XML_PROLOGUE_START: Final = re.compile(rb"<\0?[!?]")
 _PROLOGUE: Final = re.compile(
     rb"(?:\s*(?:<!--.*?-->|<\?.*?\?>|<!DOCTYPE[^<>\[]*(?:\[.*?\]\s*)?>))*\s*", re.DOTALL | re.IGNORECASE
@@ -54,7 +54,7 @@ _XML_ROOTS: Final = (
 )
 _XHTML_ROOT: Final = re.compile(rb"<(?:!doctype\s+html|html)[\s>]", re.IGNORECASE)
 _COMMON_HTML_START: Final = re.compile(rb"\s*<!doctype html>\s*<html[\s>]", re.IGNORECASE)
-"""How most pages begin; labelled as pages, they need no closer look."""
+"""How most pages start; if labelled as HTML they need no closer inspection."""
 
 _KIND_OF_MEDIA_TYPE: Final = (
     ("html", DocumentKind.HTML),
@@ -64,21 +64,23 @@ _KIND_OF_MEDIA_TYPE: Final = (
     ("javascript", DocumentKind.TEXT),
 )
 _UNRELIABLE_MEDIA_TYPES: Final = frozenset({"text/plain", "text/rss", "text/atom"})
-_CONTROL: Final = bytes(set(range(0x20)) - set(b"\t\n\r\f\x1b"))
-"""Bytes that text of any encoding in use has none of (ESC begins ISO-2022-JP's shifts)."""
+_CONTROL_BYTES: Final = bytes(set(range(0x20)) - set(b"\t\n\r\f\x1b"))
+"""Control bytes that text in no common encoding contains (ESC starts the shifts of ISO-2022-JP)."""
 
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 MAX_CONTROL_SHARE: Final = 0.02
-"""Stray control bytes happen in pages; a picture has a tenth and more."""
+"""Stray control bytes occur in pages; an image has ten percent and more."""
 
 
 def sniff_document_kind(content: bytes, *, content_type: str, request_kind: str) -> str:
-    """Decide what a document is; `kind` is what was expected behind its URL."""
+    """Return the kind of a document; `request_kind` is what the URL was requested as."""
     head = content[:HEAD_BYTES]
     is_page = _COMMON_HTML_START.match(head) is not None
     if not is_page and (found := _kind_by_magic(head)):
         return found
-    if _PDF in head and "pdf" in content_type.lower():  # some begin with what a mailer or a proxy put there
+    if (
+        _PDF in head and "pdf" in content_type.lower()
+    ):  # Some PDFs start with bytes that a mailer or a proxy has prepended.
         return DocumentKind.PDF
     if is_binary(head):
         return DocumentKind.OTHER
@@ -86,17 +88,17 @@ def sniff_document_kind(content: bytes, *, content_type: str, request_kind: str)
         return DocumentKind.ROBOTS
     if is_page and "html" in content_type.lower():
         return DocumentKind.HTML
-    if _XML_PROLOGUE_START.match(head.lstrip(_BEFORE)):
+    if _XML_PROLOGUE_START.match(head.lstrip(_LEADING_BYTES)):
         head = content[:XML_HEAD_BYTES]
-    return _kind_of_text(head.replace(b"\0", b"").lstrip(_BEFORE), content_type.lower())
-
-
-def compression_of(content: bytes) -> str:
-    """Say in which encoding a file is packed itself; empty for none."""
-    return next((name for magic, name in _COMPRESSIONS if content.startswith(magic)), "")
+    return _kind_of_text(head.replace(b"\0", b"").lstrip(_LEADING_BYTES), content_type.lower())
 
 
 _COMPRESSIONS: Final = ((GZIP_MAGIC, "gzip"), (ZSTD_MAGIC, "zstd"))
+
+
+def compression_of(content: bytes) -> str:
+    """Return the compression format of a file by its first bytes; empty if it is not compressed."""
+    return next((name for magic, name in _COMPRESSIONS if content.startswith(magic)), "")
 
 
 def _kind_by_magic(head: bytes) -> str:
@@ -107,24 +109,28 @@ def _kind_by_magic(head: bytes) -> str:
 
 
 def is_binary(head: bytes) -> bool:
-    """Say whether bytes are no text: control bytes in number, and not every other one a zero."""
-    control = len(head) - len(head.translate(None, _CONTROL))
+    """Whether bytes are not text: they have many control bytes and are not UTF-16."""
+    control = len(head) - len(head.translate(None, _CONTROL_BYTES))
     if control <= MAX_CONTROL_SHARE * len(head):
         return False
     return not _is_utf16_text(head)
 
 
 def _is_utf16_text(head: bytes) -> bool:
-    """Say whether bytes are UTF-16: its letters have halves that look like control bytes."""
+    """Whether bytes are UTF-16, in which half of most letters looks like a control byte."""
     zeros = head[0::2].count(0), head[1::2].count(0)
-    is_marked = head.startswith(_UTF16_BOMS)
-    if not is_marked and not (max(zeros) > len(head) // 16 and min(zeros) < max(zeros) // 8):
+    has_bom = head.startswith(_UTF16_BOMS)
+    if not has_bom and not (max(zeros) > len(head) // 16 and min(zeros) < max(zeros) // 8):
         return False
-    is_big = head.startswith(b"\xfe\xff") if is_marked else zeros[0] > zeros[1]
-    text = head[: len(head) // 2 * 2].decode("utf-16be" if is_big else "utf-16le", "replace").lstrip("\ufeff")
-    odd = sum(char == "\ufffd" or (char < " " and char not in "\t\n\r\f") for char in text)
-    is_said = is_marked or max(zeros) > len(head) // 4 or text.lstrip()[:1] == "<"
-    return is_said and odd <= MAX_CONTROL_SHARE * len(head)
+    is_big_endian = head.startswith(b"\xfe\xff") if has_bom else zeros[0] > zeros[1]
+    text = (
+        head[: len(head) // 2 * 2]
+        .decode("utf-16be" if is_big_endian else "utf-16le", "replace")
+        .lstrip("\ufeff")
+    )
+    invalid = sum(char == "\ufffd" or (char < " " and char not in "\t\n\r\f") for char in text)
+    is_plausible = has_bom or max(zeros) > len(head) // 4 or text.lstrip()[:1] == "<"
+    return is_plausible and invalid <= MAX_CONTROL_SHARE * len(head)
 
 
 def _kind_of_text(head: bytes, content_type: str) -> str:
@@ -133,7 +139,7 @@ def _kind_of_text(head: bytes, content_type: str) -> str:
     if head.startswith(b"<?xml") or labelled is DocumentKind.XML:
         return _kind_of_xml(head, labelled)
     if labelled is DocumentKind.HTML:
-        # Feeds and sitemaps without a declaration are often labelled as pages.
+        # Feeds and sitemaps without an XML declaration are often labelled as HTML.
         return _kind_of_root(head) or DocumentKind.HTML
     if found := _feed_or_sitemap_kind(head, media):
         return found
@@ -144,7 +150,7 @@ def _kind_of_text(head: bytes, content_type: str) -> str:
 
 
 def _feed_or_sitemap_kind(head: bytes, media: str) -> str:
-    """Give the kind of a feed or sitemap that is labelled as text or data; empty for none."""
+    """Return the kind of a feed or sitemap that is labelled as text or JSON; empty for neither."""
     if head.startswith(b"{"):
         return DocumentKind.FEED if _JSON_FEED in head[:HEAD_BYTES] else ""
     return _kind_of_root(head) if media in _UNRELIABLE_MEDIA_TYPES else ""
@@ -162,7 +168,7 @@ def _kind_of_xml(head: bytes, labelled: str | None) -> str:
 
 
 def _kind_without_label(head: bytes) -> str:
-    """Decide without a label that helps."""
+    """Return the kind of a document without a conclusive label."""
     if root := _kind_of_root(head):
         return root
     if _HTML.match(head) or (head.startswith(b"<!--") and _HTML.search(head)):
@@ -173,6 +179,6 @@ def _kind_without_label(head: bytes) -> str:
 
 
 def _kind_of_root(head: bytes) -> str:
-    """Give the kind that the root element names, behind comments and declarations; empty for none."""
+    """Return the kind of the root element, after comments and declarations; empty if unknown."""
     start = match.end() if (match := _PROLOGUE.match(head)) else 0
     return next((found for root, found in _XML_ROOTS if root.match(head, start)), "")

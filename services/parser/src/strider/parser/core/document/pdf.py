@@ -1,6 +1,6 @@
-"""What does a PDF say? The shape between whoever reads one and the event.
+"""Model of an extracted PDF, and its event fields.
 
-It has text, a title and links like a page, but neither regions nor markup: all of its text is main text.
+A PDF has text, a title and links like a page, but neither regions nor markup: all of its text is main text.
 """
 
 from __future__ import annotations
@@ -22,47 +22,47 @@ MAX_AUTHOR_CHARS: Final = 200
 
 @fast_dataclass(frozen=True, slots=True)
 class PdfExtract:
-    """What was found in a document, as it stands there."""
+    """Content extracted from a PDF, unchanged."""
 
     title: str = ""
     author: str = ""
     language: str = ""
     text: str = ""
-    """A line for each line, single spaces within, page after page."""
+    """One line per line of the PDF, with single spaces, page after page."""
     hrefs: Sequence[str] = ()
     is_whole: bool = True
-    """False where pages are missing: broken ones, or those that there was no time for."""
+    """False if pages are missing: damaged ones, or those beyond the CPU time limit."""
 
 
 ReadPdf = Callable[[bytes, float], PdfExtract | ParseFailure]
-"""Takes a document and the processor time after which no further page of it is begun."""
+"""Read a PDF: arguments are its bytes and the CPU seconds after which no further page is started."""
 
 
 def pdf_unsupported(content: bytes, seconds: float) -> ParseFailure:
-    """Read nothing: nobody here knows PDF."""
+    """Report PDF as unsupported: no PDF library is installed."""
     del content, seconds
     return ParseFailure(ParseOutcome.UNSUPPORTED, f"{PDF}: strider-parser[pdf] is not installed")
 
 
 def pdf_fields(pdf: PdfExtract, *, extraction: str) -> dict[str, Any]:
-    """Write what it says of itself, and its text as main text where that is asked for."""
-    said: dict[str, Any] = {
+    """Return the event fields of a PDF; with main text if the extraction level asks for it."""
+    fields: dict[str, Any] = {
         "title": " ".join(pdf.title.split())[:MAX_TITLE_CHARS],
         "author": " ".join(pdf.author.split())[:MAX_AUTHOR_CHARS],
     }
-    if said["title"]:
-        said["title_source"] = PDF
+    if fields["title"]:
+        fields["title_source"] = PDF
     if pdf.language:
-        said |= {"language": normalize_language(pdf.language), "language_confidence": 0.8}
+        fields |= {"language": normalize_language(pdf.language), "language_confidence": 0.8}
     if extraction != ExtractionLevel.BASIC:
         text = pdf.text
-        said |= {"extraction": extraction, "main_text": text, "main_text_chars": len(text)}
-        said["simhash"] = simhash(text)
-    return said
+        fields |= {"extraction": extraction, "main_text": text, "main_text_chars": len(text)}
+        fields["simhash"] = simhash(text)
+    return fields
 
 
 def pdf_outlinks(pdf: PdfExtract, url: str, *, max_links: int) -> Outlinks:
-    """Resolve what it leads to; its links have neither words nor flags."""
+    """Return the resolved links of a PDF, which have neither anchor text nor flags."""
     count = len(pdf.hrefs)
     anchors = Anchors(pdf.hrefs, ("",) * count, ("",) * count, (ELSEWHERE,) * count)
     return find_outlinks(anchors, base=url, max_links=max_links)

@@ -1,9 +1,8 @@
-"""Which templates does a reader see?
+"""Replace declarative shadow DOM templates by elements, so that their content is parsed.
 
-Those that declare the shadow tree of the element they stand in: a browser shows them in its place. A parser
-of HTML keeps every template beside the tree, so that its text and links would be nobody's. Here such a
-template becomes an element that means nothing, which closes none that is open. Scripts, styles and remarks
-are passed over, and so are templates that are none of these.
+A browser shows the template of a declared shadow root in place of its host element. An HTML parser keeps
+every template outside the tree, so that its text and links would be lost. Here such a template becomes an
+unknown element, which closes no open element. Scripts, styles, comments and other templates stay as they are.
 """
 
 from __future__ import annotations
@@ -13,31 +12,33 @@ from typing import Final
 
 _ATTRIBUTE_NAME: Final = b"shadowrootmode"
 
-_OPENED: Final = b"<shadow-root>"
-_CLOSED: Final = b"</shadow-root>"
+_OPEN_TAG: Final = b"<shadow-root>"
+_CLOSE_TAG: Final = b"</shadow-root>"
 
-_PLACES: Final = re.compile(
+_MARKUP: Final = re.compile(
     rb"<!--(?:.*?-->|.*)|<(script|style|textarea|title)\b(?:.*?</\1\s*>|.*)"
     rb"|<template(?=[\s/>])(?>[^<>\"']|\"[^\"]*\"|'[^']*')*>|</template\s*>",
     re.DOTALL | re.IGNORECASE,
 )
-_SHOWN: Final = re.compile(rb"\sshadowrootmode\s*=\s*[\"']?\s*(?:open|closed)\s*[\"'\s/>]", re.IGNORECASE)
+_DECLARES_SHADOW_ROOT: Final = re.compile(
+    rb"\sshadowrootmode\s*=\s*[\"']?\s*(?:open|closed)\s*[\"'\s/>]", re.IGNORECASE
+)
 
 
 def inline_shadow_roots(content: bytes) -> bytes:
-    """Give a document whose declared shadow trees are part of it; the very same where it has none."""
+    """Return a document with its declared shadow roots inlined; the same object if it has none."""
     if _ATTRIBUTE_NAME not in content:
         return content
     open_templates: list[bool] = []
 
-    def place(match: re.Match[bytes]) -> bytes:
-        said = match[0]
-        if said[:10].lower().startswith(b"<template"):
-            open_templates.append(_SHOWN.search(said) is not None)
-            return _OPENED if open_templates[-1] else said
-        if said.startswith(b"</") and open_templates and open_templates.pop():
-            return _CLOSED
-        return said
+    def replace_tag(match: re.Match[bytes]) -> bytes:
+        tag = match[0]
+        if tag[:10].lower().startswith(b"<template"):
+            open_templates.append(_DECLARES_SHADOW_ROOT.search(tag) is not None)
+            return _OPEN_TAG if open_templates[-1] else tag
+        if tag.startswith(b"</") and open_templates and open_templates.pop():
+            return _CLOSE_TAG
+        return tag
 
-    shown = _PLACES.sub(place, content)
-    return content if shown == content else shown
+    inlined = _MARKUP.sub(replace_tag, content)
+    return content if inlined == content else inlined

@@ -1,7 +1,6 @@
-"""What can be said of a body that nobody holds as a whole?
+"""Inspect and decode a body as a stream, without holding it in memory.
 
-It comes in portions, as often as it is asked for: once to be looked over (its size, its hash, in which
-characters it is), and once more to be read as text.
+The stream is read twice: once for size, hash and charset, and once more to be decoded.
 """
 
 from __future__ import annotations
@@ -17,64 +16,64 @@ from .content_type_sniffing import XML_HEAD_BYTES
 
 
 class BodyStream(Protocol):
-    """A body without its content encodings."""
+    """A body with its content encodings undone, in chunks; may be iterated repeatedly."""
 
     is_whole: bool
-    """Once it has been gone through: False where it breaks off, and this is what came before."""
-    is_refused: bool
-    """Once it has been gone through: whether it is more than may be, or no such encoding."""
+    """Set after an iteration: False if the body is truncated; then the chunks are what could be decoded."""
+    is_rejected: bool
+    """Set after an iteration: whether the body exceeds the limit or its encoding is invalid."""
 
     def __iter__(self) -> Iterator[bytes]:
-        """Give it from its beginning."""
+        """Iterate over the chunks from the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class BodySummary:
-    """What one look over a body has shown."""
+    """Properties of a body after one pass over it."""
 
     size_bytes: int
     raw_hash: str
     charset: Charset
     is_whole: bool
-    has_words: bool
-    """Whether there is anything but white space in it."""
+    has_content: bool
+    """Whether the body has anything but white space."""
 
 
-def head_of(portions: BodyStream) -> bytes:
-    """Give its beginning, by which kinds and declarations are told."""
+def read_head(stream: BodyStream) -> bytes:
+    """Return the first bytes, which suffice for sniffing and for declarations."""
     head = b""
-    for portion in portions:
-        head += portion
+    for chunk in stream:
+        head += chunk
         if len(head) >= XML_HEAD_BYTES:
             break
     return head
 
 
-def summarize_body(portions: BodyStream, *, head: bytes, content_type: str) -> BodySummary | None:
-    """Go through a body; None for one that is refused."""
-    size, digest, has_words = 0, sha256(), False
+def summarize_body(stream: BodyStream, *, head: bytes, content_type: str) -> BodySummary | None:
+    """Read a body once and return its properties; None if the stream rejects it."""
+    size_bytes, digest, has_content = 0, sha256(), False
     declared = declared_charset(head, content_type)
     detector = CharsetDetector()
-    for portion in portions:
-        size += len(portion)
-        digest.update(portion)
-        has_words = has_words or bool(portion.strip())
+    for chunk in stream:
+        size_bytes += len(chunk)
+        digest.update(chunk)
+        has_content = has_content or bool(chunk.strip())
         if declared is None:
-            detector.feed(portion)
-    if portions.is_refused:
+            detector.feed(chunk)
+    if stream.is_rejected:
         return None
     charset = declared or detector.charset()
-    return BodySummary(size, digest.hexdigest(), charset, portions.is_whole, has_words)
+    return BodySummary(size_bytes, digest.hexdigest(), charset, stream.is_whole, has_content)
 
 
-def decode_stream(portions: BodyStream, charset: Charset) -> Iterator[str]:
-    """Give the characters, portion by portion; what cannot be decoded becomes U+FFFD."""
+def decode_stream(stream: BodyStream, charset: Charset) -> Iterator[str]:
+    """Yield the text chunk by chunk; undecodable bytes become U+FFFD."""
     decoder = codecs.getincrementaldecoder(codec_name(charset))("replace")
-    passed_over = charset.bom_bytes
-    for portion in portions:
-        own = portion[passed_over:] if passed_over else portion
-        passed_over = max(0, passed_over - len(portion))
-        yield _replace_nul(decoder.decode(own))
+    skipped_bytes = charset.bom_bytes
+    for chunk in stream:
+        text_bytes = chunk[skipped_bytes:] if skipped_bytes else chunk
+        skipped_bytes = max(0, skipped_bytes - len(chunk))
+        yield _replace_nul(decoder.decode(text_bytes))
     yield _replace_nul(decoder.decode(b"", final=True))
 
 

@@ -1,1 +1,1 @@
-"""TODO: html."""
+"""Interpret extracted HTML: metadata, links, directives, pagination, page kind, authors, dates."""

@@ -1,8 +1,8 @@
-"""Which day, which time of day and which zone does a text name that people or programs have written?
+"""Parse a date, time and zone from free text in many languages.
 
-Reads dates by words in the languages whose pages and feeds write them, dates by numbers where only one order
-can be meant, clocks with a.m. and p.m., zones by letters and by distance. Nothing is guessed: of 05/03/2024
-nobody knows which is the day.
+Reads dates with month names in the languages of common pages and feeds, numeric dates where only one order is
+possible, times with a.m. and p.m., zones by name and by offset. Nothing is guessed: the day of 05/03/2024 is
+ambiguous, so it is not parsed.
 """
 
 # ruff: noqa: RUF001  # letters of other scripts are what this is about
@@ -15,14 +15,14 @@ from typing import Final, NamedTuple
 
 
 class ParsedDate(NamedTuple):
-    """What a text says, as exactly as it says it."""
+    """A date in the precision of its text."""
 
     year: int
     month: int
     day: int
     time: tuple[int, int, int] | None
     utc_offset_minutes: int | None
-    """Minutes that the zone is ahead of UTC; None where none is said, or one that nobody knows."""
+    """Minutes ahead of UTC; None if there is no zone, or an unknown one."""
 
 
 MAX_DATE_CHARS: Final = 80
@@ -84,7 +84,7 @@ _MONTHS: Final = {
     "гру": 12,
     "kası": 11,
 }
-"""By the letters that they begin with; what is longer is looked for first."""
+"""Month numbers by the first letters of a name; longer prefixes are matched first."""
 
 _LONGEST_MONTH: Final = max(map(len, _MONTHS))
 _SHORTEST_MONTH: Final = 3
@@ -147,7 +147,7 @@ _ZONES: Final = {
     "mt": -420,
     "pt": -480,
 }
-"""By letters, in minutes; of those that several lands use the one that pages mostly mean."""
+"""Zone abbreviations to minutes ahead of UTC; ambiguous ones stand for the most common zone."""
 
 _LETTERS: Final = "|".join(sorted((name for name in _ZONES if len(name) > 2), key=len, reverse=True))  # noqa: PLR2004
 _PM: Final = "下午|午後|晚上|오후"
@@ -160,7 +160,7 @@ _CLOCK: Final = re.compile(
     re.IGNORECASE,
 )
 _WORD: Final = r"(?P<month>[^\W\d_]{3,14})"
-_BETWEEN: Final = r"[\s.,]*(?:(?:de|del|of)\b|d['\u2019])?\s*"
+_WORD_SEPARATOR: Final = r"[\s.,]*(?:(?:de|del|of)\b|d['\u2019])?\s*"
 _NUMERIC_FORMS: Final = (
     re.compile(
         r"(?<!\d)(?P<year>\d{4})\s?[-/.年년]\s?(?P<month>\d{1,2})\s?[-/.月월]\s?(?P<day>\d{1,2})(?!\d)"
@@ -170,8 +170,8 @@ _NUMERIC_FORMS: Final = (
 _NAMED_MONTH_FORMS: Final = (
     # 1 January 2004; 1er janvier 2004; 1 de enero de 2004; 01-Jan-04
     re.compile(
-        rf"(?<!\d)(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|º)?(?:{_BETWEEN}|-){_WORD}"
-        rf"(?:{_BETWEEN}|-)(?P<year>(?<!-)\d{{4}}|(?<=[\w.,]-)\d{{4}}|\d\d)(?!\d)"
+        rf"(?<!\d)(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|º)?(?:{_WORD_SEPARATOR}|-){_WORD}"
+        rf"(?:{_WORD_SEPARATOR}|-)(?P<year>(?<!-)\d{{4}}|(?<=[\w.,]-)\d{{4}}|\d\d)(?!\d)"
     ),
     # January 1, 2004
     re.compile(rf"{_WORD}\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?,?\s+(?P<year>\d{{4}})(?!\d)"),
@@ -180,22 +180,22 @@ _NAMED_MONTH_FORMS: Final = (
 )
 _AMBIGUOUS_ORDER: Final = re.compile(r"(?<!\d)(\d{1,2})([/-])(\d{1,2})\2(\d{4})(?!\d)")
 _CENTURY_PIVOT: Final = 70
-"""Years of two digits below are of this one."""
+"""Years of two digits below this belong to the current century."""
 
 _NOON: Final = 12
 
 
 def parse_date_text(text: str) -> ParsedDate | None:
-    """Read the first date of a short text; None where it has none."""
-    wanted = " ".join(text[:MAX_DATE_CHARS].split())
-    if not wanted.isascii():
-        wanted = "".join(str(int(char)) if char.isdecimal() else char for char in wanted)
-    clock = _CLOCK.search(wanted)
-    days = wanted if clock is None else f"{wanted[: clock.start()]} {wanted[clock.end() :]}"
+    """Return the first date in a short text; None if there is none."""
+    normalized = " ".join(text[:MAX_DATE_CHARS].split())
+    if not normalized.isascii():
+        normalized = "".join(str(int(char)) if char.isdecimal() else char for char in normalized)
+    time = _CLOCK.search(normalized)
+    days = normalized if time is None else f"{normalized[: time.start()]} {normalized[time.end() :]}"
     day = next(_days(days), None)
     if day is None:
         return None
-    return ParsedDate(*day, *((None, None) if clock is None else _time_of(clock)))
+    return ParsedDate(*day, *((None, None) if time is None else _time_of(time)))
 
 
 def _days(text: str) -> Iterator[tuple[int, int, int]]:
@@ -208,7 +208,7 @@ def _days(text: str) -> Iterator[tuple[int, int, int]]:
                 yield _full_year(match["year"]), month, int(match["day"])
     if match := _AMBIGUOUS_ORDER.search(text):
         first, second = int(match[1]), int(match[3])
-        if first > _NOON >= second:  # a month it cannot be
+        if first > _NOON >= second:  # cannot be a month
             yield int(match[4]), second, first
         elif second > _NOON >= first or first == second:
             yield int(match[4]), first, second

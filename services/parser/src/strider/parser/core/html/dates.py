@@ -1,7 +1,7 @@
-"""When was a page published, and when changed?
+"""Find the publication and modification dates of a page.
 
-Takes what meta elements, structured data, time elements, the URL and the lines about the heading say, in this
-order of trust; gives ISO 8601 and what said so. A date that cannot be is none.
+Sources in order of trust: meta elements, structured data, time elements, the URL, lines near the heading.
+Returns ISO 8601 dates with their source; impossible dates are rejected.
 """
 
 from __future__ import annotations
@@ -55,31 +55,31 @@ _ISO: Final = re.compile(
 _COMPACT_ISO: Final = re.compile(
     r"(\d{4})(\d\d)(\d\d)(?:[Tt]?(\d\d)(\d\d)(\d\d)?([Zz]|[+-]\d\d(?::?\d\d)?)?)?"
 )
-_SECONDS: Final = re.compile(r"1\d{9}(?:\d{3})?")
-"""Since 1970, or thousands of these."""
+_UNIX_TIME: Final = re.compile(r"1\d{9}(?:\d{3})?")
+"""Seconds or milliseconds since 1970."""
 
 _URL_DATE: Final = re.compile(r"/((?:19|20)\d\d)(?:/(\d\d?)/(\d\d?)(?:/|$)|-([01]\d)-([0-3]\d)(?:[/_.-]|$))")
 
 
 def parse_date(text: str) -> str:
-    """Write a date as ISO 8601, as exactly as it was said; empty where it is none."""
-    wanted = text.strip()
-    if match := _ISO.fullmatch(wanted):
+    """Return a date as ISO 8601 in the precision of its text; empty if there is none."""
+    stripped = text.strip()
+    if match := _ISO.fullmatch(stripped):
         return _format_checked(match.groups())
-    if match := _COMPACT_ISO.fullmatch(wanted):
+    if match := _COMPACT_ISO.fullmatch(stripped):
         return _format_checked(match.groups())
-    if _SECONDS.fullmatch(wanted):
-        return to_iso_utc(wanted)
-    said = parse_date_text(wanted)
-    if said is None:
+    if _UNIX_TIME.fullmatch(stripped):
+        return to_iso_utc(stripped)
+    parsed = parse_date_text(stripped)
+    if parsed is None:
         return ""
-    day = (str(said.year), str(said.month), str(said.day))
-    clock = (None, None, None) if said.time is None else tuple(map(str, said.time))
-    return _format_checked((*day, *clock, _written(said.utc_offset_minutes)))
+    day = (str(parsed.year), str(parsed.month), str(parsed.day))
+    time = (None, None, None) if parsed.time is None else tuple(map(str, parsed.time))
+    return _format_checked((*day, *time, _format_offset(parsed.utc_offset_minutes)))
 
 
-def _written(offset: int | None) -> str | None:
-    """Write a zone as ISO 8601 does."""
+def _format_offset(offset: int | None) -> str | None:
+    """Format a zone offset as ISO 8601."""
     if not offset:
         return None if offset is None else "Z"
     hours, minutes = divmod(abs(offset), 60)
@@ -89,8 +89,8 @@ def _written(offset: int | None) -> str | None:
 def find_dates(
     metas: Mapping[str, str], html: HtmlExtract, url: str, entities: PageEntities
 ) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Give publication and modification, each with what said so."""
-    published, modified = _said(metas, PUBLISHED_PROPERTIES), _said(metas, MODIFIED_PROPERTIES)
+    """Return publication and modification date, each with its source."""
+    published, modified = _from_meta(metas, PUBLISHED_PROPERTIES), _from_meta(metas, MODIFIED_PROPERTIES)
     if published is None or modified is None:
         in_data = _from_structured_data(entities)
         published = (
@@ -103,15 +103,15 @@ def find_dates(
     return published or ("", ""), modified or ("", "")
 
 
-def _from_structured_data(objects: PageEntities) -> dict[str, tuple[str, str]]:
-    """Read the dates of the page's own objects; where they say none, those of any that is not others'."""
+def _from_structured_data(entities: PageEntities) -> dict[str, tuple[str, str]]:
+    """Return the dates of the page's own entities; else those of any entity but foreign ones."""
     found: dict[str, tuple[str, str]] = {}
-    for item in objects.own:
+    for item in entities.own:
         for name in ("Published", "Modified"):
             if name not in found and (written := _parse_value(item.get(f"date{name}"))):
                 found[name] = written, f"json-ld:date{name}"
     if not found:
-        for name, value in _JSON_DATE_FIELD.findall(objects.own_text):
+        for name, value in _JSON_DATE_FIELD.findall(entities.own_text):
             if written := parse_date(value):
                 found.setdefault(name, (written, f"json-ld:date{name}"))
     return found
@@ -123,8 +123,8 @@ def _parse_value(value: Any) -> str:
         return next((written for one in several if (written := _parse_value(one))), "")
     if isinstance(value, dict):
         value = value.get("@value")
-    said = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    return parse_date(said[:MAX_LINE_CHARS]) if isinstance(said, str) else ""
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return parse_date(text[:MAX_LINE_CHARS]) if isinstance(text, str) else ""
 
 
 _YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
@@ -136,7 +136,7 @@ _MODIFIED_TERMS: Final = re.compile(
 
 
 def _from_heading_lines(blocks: Sequence[TextBlock]) -> tuple[tuple[str, str] | None, tuple[str, str] | None]:
-    """Read what short lines about the heading say: where a date stands that is meant for people."""
+    """Return the dates in short lines near the heading, which are written for readers."""
     published = modified = None
     for text in lines_near_heading(blocks):
         if _YEAR.search(text) is None:
@@ -150,7 +150,7 @@ def _from_heading_lines(blocks: Sequence[TextBlock]) -> tuple[tuple[str, str] | 
     return published, modified
 
 
-def _said(metas: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str] | None:
+def _from_meta(metas: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str] | None:
     for name in names:
         if (value := metas.get(name)) and (written := parse_date(value)):
             return written, f"meta:{name}"
@@ -171,7 +171,7 @@ def _from_url(url: str) -> tuple[str, str] | None:
 
 
 def _format_checked(parts: Sequence[str | None]) -> str:
-    """Write year, month, day, hour, minute, second and zone, where there is such a moment."""
+    """Format year, month, day, hour, minute, second and zone; empty if there is no such time."""
     *numbers, zone = parts
     year, month, day, hour, minute, second = (int(part or 0) for part in numbers)
     try:
@@ -185,7 +185,7 @@ def _format_checked(parts: Sequence[str | None]) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}{_format_zone(zone or '')}"
 
 
-def _format_zone(said: str) -> str:
-    if not said.startswith(("+", "-")):
-        return "Z" if said else ""
-    return f"{said[:3]}:{said[3:].lstrip(':') or '00'}"
+def _format_zone(zone: str) -> str:
+    if not zone.startswith(("+", "-")):
+        return "Z" if zone else ""
+    return f"{zone[:3]}:{zone[3:].lstrip(':') or '00'}"

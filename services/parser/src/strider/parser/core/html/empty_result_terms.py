@@ -1,6 +1,6 @@
-"""How does a list say that it has nothing?
+"""Phrases in many languages by which a list states that it has no results.
 
-In the languages that most lists speak. Knows no page.
+Vocabulary only; knows no page.
 """
 
 # ruff: noqa: RUF001  # letters of other scripts are what this is about
@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_THINGS: Final = (
+_ITEM_NOUNS: Final = (
     "results|matches|items|products|posts|entries|articles|listings|records|topics|threads|jobs|hits"
 )
 NO_RESULTS: Final = re.compile(
-    rf"\b(?:no (?:search |matching |suitable )?(?:{_THINGS})(?: or \w+)?(?: were| met)?"
+    rf"\b(?:no (?:search |matching |suitable )?(?:{_ITEM_NOUNS})(?: or \w+)?(?: were| met)?"
     r"(?: found| matched| available)?"
     r"(?= *(?:$|[.!,:]|for|found|in |that|the|match|to (?:show|display)))"
     r"|nothing (?:was )?found|nothing matched (?:your|the)|contains no (?:pages|items|products|posts)"

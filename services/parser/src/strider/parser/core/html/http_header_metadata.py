@@ -1,8 +1,6 @@
-"""What do the headers of a response say of its document?
+"""Read robots directives and links from response headers into event fields.
 
-Robots directives, which stand in elements as well, and links (RFC 8288): a PDF names its canonical nowhere
-else.
-Writes fields of the event.
+Links in headers (RFC 8288) are the only place where a PDF can name its canonical URL.
 """
 
 from __future__ import annotations
@@ -21,30 +19,30 @@ from .pagination import find_pagination
 from .robots_directives import collect_directives
 
 HEADER_CANONICAL_KEY: Final = "link:canonical"
-"""Among the further properties: what the header names where an element names something else."""
+"""Key in `meta` for the canonical URL of the header, if an element names a different one."""
 
 
 def header_links(page: PageFetched) -> list[LinkTag]:
-    """Give what the response's `Link` headers say of the page."""
+    """Return the links that the `Link` response headers declare for the page."""
     values = header_values(page, LINK_HEADER)
     return read_link_headers(values, page.url) if values else []
 
 
 def header_link_fields(page: PageFetched) -> dict[str, Any]:
-    """Write what headers say of a document that has no elements to say so."""
-    if not (stated := header_links(page)):
+    """Return event fields from headers, for documents without link elements."""
+    if not (links := header_links(page)):
         return {}
-    pagination = find_pagination(page.url, base=page.url, links=stated, anchors=NO_ANCHORS)
+    pagination = find_pagination(page.url, base=page.url, links=links, anchors=NO_ANCHORS)
     return {
-        "canonical_url": find_canonical(stated, page.url),
-        **alternate_fields(stated, page.url),
+        "canonical_url": find_canonical(links, page.url),
+        **alternate_fields(links, page.url),
         "next_url": pagination.next_url,
         "previous_url": pagination.previous_url,
     }
 
 
 def alternate_fields(links: Sequence[LinkTag], base: str) -> dict[str, Any]:
-    """Write other forms of a document, and its feeds."""
+    """Return event fields for alternate versions of a document and its feeds."""
     alternates = find_alternates(links, base)
     return {
         "alternate_urls": alternates.urls,
@@ -55,12 +53,12 @@ def alternate_fields(links: Sequence[LinkTag], base: str) -> dict[str, Any]:
 
 
 def directive_fields(html: HtmlExtract, page: PageFetched, limits: ParseLimits) -> dict[str, Any]:
-    """Write what a document asks of us."""
+    """Return event fields for the robots directives of a document."""
     headers = zip(page.header_names, page.header_values, strict=False)
-    heard = collect_directives(html.metas, headers, robot_name=limits.robot_name)
+    directives = collect_directives(html.metas, headers, robot_name=limits.robot_name)
     return {
-        "robots_directives": heard.names,
-        "noindex": heard.noindex,
-        "nofollow": heard.nofollow,
-        "noarchive": heard.noarchive,
+        "robots_directives": directives.names,
+        "noindex": directives.noindex,
+        "nofollow": directives.nofollow,
+        "noarchive": directives.noarchive,
     }

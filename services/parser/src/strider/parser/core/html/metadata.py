@@ -1,8 +1,7 @@
-"""What does a page say about itself?
+"""Choose title, description, canonical, alternates, feeds, language and refresh of a page.
 
-Takes what stands in its head, decides title, description, canonical URL, alternates, feeds, language,
-a meta refresh and the maps of further properties. Values are clipped, maps and lists bounded: a
-page may say as much as it likes.
+Input is what the head of the document contains. Values are truncated, maps and lists bounded, since a page
+may declare any amount.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from .models import HtmlExtract, LinkTag, MetaTag
 MAX_TITLE_CHARS: Final = 1_000
 MAX_VALUE_CHARS: Final = 1_000
 MAX_DESCRIPTION_CHARS: Final = 4_000
-MAX_ENTRIES: Final = 64
-"""Of each map."""
+MAX_MAP_ENTRIES: Final = 64
+"""Maximum entries of each map."""
 MAX_NAME_CHARS: Final = 100
 MAX_ALTERNATES: Final = 100
 MAX_KEYWORDS: Final = 50
@@ -37,13 +36,13 @@ _REFRESH: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LANGUAGE: Final = re.compile(r"([a-zA-Z]{2,3}(?:[-_][a-zA-Z0-9]{2,8}){0,3})(?:[-_][a-zA-Z0-9][-_].*)?")
-"""Without extensions (`-u-ca-gregory`), which say nothing of the language."""
+"""Without extensions (`-u-ca-gregory`), which do not affect the language."""
 _UNSPECIFIC_LANGUAGES: Final = frozenset({"und", "mul", "zxx", "mis"})
-"""Tags that say that there is none, or several, or that it is not known."""
+"""Tags for no language, several languages or an unknown one."""
 _NAMES_WITH_OWN_FIELD: Final = frozenset(
     {"", "description", "keywords", "author", "refresh", "robots", "viewport", "content-type", "charset"}
 )
-"""Names that say nothing further: they have fields of their own, or mean the browser."""
+"""Names that are not repeated in `meta`: they have fields of their own, or address the browser."""
 
 
 _OPEN_GRAPH_PREFIXES: Final = ("og:", "article:", "product:", "book:", "profile:", "video:", "music:")
@@ -51,7 +50,7 @@ _OPEN_GRAPH_PREFIXES: Final = ("og:", "article:", "product:", "book:", "profile:
 
 @fast_dataclass(frozen=True, slots=True)
 class AlternateLinks:
-    """Other forms of the page: parallel tuples."""
+    """Alternate versions of a page, as parallel tuples."""
 
     urls: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
@@ -61,23 +60,23 @@ class AlternateLinks:
 
 @fast_dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """What stands in meta elements, by name; the first of a name counts."""
+    """Meta elements by name; the first value of a name counts."""
 
     plain: dict[str, str] = field(default_factory=dict)
     open_graph: dict[str, str] = field(default_factory=dict)
     twitter: dict[str, str] = field(default_factory=dict)
     first_values: dict[str, str] = field(default_factory=dict)
-    """All of them: a name belongs to one family only."""
+    """The values of all families; a name belongs to one family only."""
     repeated: list[tuple[str, str]] = field(default_factory=list)
-    """What is said once more under a name that has been heard."""
+    """Further values of names that occur more than once."""
 
     def all_values(self, name: str) -> list[str]:
-        """Give everything that is said under a name, in the order of the page."""
+        """Return all values of a name in document order."""
         first = self.first_values.get(name)
-        return [first, *(said for other, said in self.repeated if other == name)] if first else []
+        return [first, *(value for other, value in self.repeated if other == name)] if first else []
 
     def open_graph_with_lists(self) -> dict[str, str | list[str]]:
-        """Give Open Graph with all values of names that come more than once, which are arrays there."""
+        """Return Open Graph properties, with a list for names that occur more than once."""
         found: dict[str, str | list[str]] = {**self.open_graph}
         for name in dict.fromkeys(name for name, _ in self.repeated):
             if name in found:
@@ -85,30 +84,30 @@ class MetaProperties:
         return found
 
     def first_of(self, *names: str) -> str:
-        """Give the first of these that says something."""
+        """Return the first non-empty value of these names."""
         for name in names:
             if value := self.first_values.get(name):
                 return value
         return ""
 
     def other_properties(self) -> dict[str, str]:
-        """Give the plain ones that have no field of their own, clipped and bounded."""
+        """Return plain properties without a field of their own, truncated and bounded."""
         return _bounded_map(
             {name: value for name, value in self.plain.items() if name not in _NAMES_WITH_OWN_FIELD}
         )
 
 
 def collect_properties(metas: Sequence[MetaTag]) -> MetaProperties:
-    """Sort meta elements by family."""
+    """Group meta elements by family."""
     properties = MetaProperties()
-    every = properties.first_values
+    first_values = properties.first_values
     for name, content in metas:
         if not (name and content):
             continue
-        if name in every:
+        if name in first_values:
             properties.repeated.append((name, content))
         else:
-            every[name] = content
+            first_values[name] = content
             if name.startswith(_OPEN_GRAPH_PREFIXES):
                 properties.open_graph[name] = content
             elif name.startswith("twitter:"):
@@ -119,7 +118,7 @@ def collect_properties(metas: Sequence[MetaTag]) -> MetaProperties:
 
 
 def bounded_maps(properties: MetaProperties) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-    """Give Open Graph, Twitter and further properties as they travel."""
+    """Return Open Graph, Twitter and other properties, truncated and bounded for the event."""
     return (
         _bounded_map(properties.open_graph),
         _bounded_map(properties.twitter),
@@ -128,7 +127,7 @@ def bounded_maps(properties: MetaProperties) -> tuple[dict[str, str], dict[str, 
 
 
 def choose_title(html: HtmlExtract, properties: MetaProperties) -> tuple[str, str]:
-    """Give the title and where it was found."""
+    """Return the title and its source."""
     candidates = (
         (html.title, "title"),
         (properties.first_of("og:title"), "og:title"),
@@ -141,12 +140,12 @@ def choose_title(html: HtmlExtract, properties: MetaProperties) -> tuple[str, st
 
 
 def choose_description(properties: MetaProperties) -> str:
-    """Give the description, or what Open Graph has in its place."""
+    """Return the description, or the one of Open Graph or Twitter."""
     return properties.first_of("description", "og:description", "twitter:description")[:MAX_DESCRIPTION_CHARS]
 
 
 def choose_language(html: HtmlExtract, properties: MetaProperties, header: str) -> tuple[str, float]:
-    """Give the language that is declared, and how far such a declaration can be trusted."""
+    """Return the declared language and the confidence in this kind of declaration."""
     candidates = (
         (html.language, 0.9),
         (properties.first_of("content-language", "dc.language", "dcterms.language", "inlanguage"), 0.8),
@@ -162,7 +161,7 @@ def choose_language(html: HtmlExtract, properties: MetaProperties, header: str) 
 
 @lru_cache(maxsize=256)
 def to_bcp47(tag: str) -> str:
-    """Write a language tag as BCP 47 likes it: `en-GB`, `zh-Hant`."""
+    """Return a language tag in BCP 47 form: `en-GB`, `zh-Hant`."""
     first, *others = tag.replace("_", "-").split("-")
     written = [first.lower()]
     for part in others:
@@ -173,35 +172,39 @@ def to_bcp47(tag: str) -> str:
     return "-".join(written)
 
 
+_BETWEEN_KEYWORDS: Final = re.compile("[,;\u3001\uff0c\uff1b\u060c]")
+"""Commas, including those of Chinese, Japanese and Arabic."""
+
+
 def split_keywords(properties: MetaProperties) -> tuple[str, ...]:
-    """Split the keywords."""
-    if not (said := properties.first_of("keywords")):
+    """Return the keywords as a tuple without duplicates."""
+    if not (keywords := properties.first_of("keywords")):
         return ()
-    words = (word.strip() for word in _BETWEEN_KEYWORDS.split(said))
+    words = (word.strip() for word in _BETWEEN_KEYWORDS.split(keywords))
     return tuple(dict.fromkeys(word[:MAX_NAME_CHARS] for word in words if word))[:MAX_KEYWORDS]
 
 
-_BETWEEN_KEYWORDS: Final = re.compile("[,;\u3001\uff0c\uff1b\u060c]")
-"""Commas, also those of Chinese, Japanese and Arabic."""
-
-
 def find_base(url: str, html: HtmlExtract) -> str:
-    """Decide what relative links are resolved against."""
+    """Return the URL that relative links resolve against."""
     return resolve_url(html.base, url) or url
 
 
 def find_canonical(tags: Sequence[LinkTag], base: str) -> str:
-    """Give the first canonical URL that is one."""
+    """Return the first valid canonical URL."""
     for tag in tags:
         if "canonical" not in tag.rel:
-            continue  # as it stands, before it is looked for as a word: few have it
+            continue  # a cheap test before the split: few links have it
         if tag.href and "canonical" in tag.rel.split() and (found := resolve_url(tag.href, base)):
             return found
     return ""
 
 
+_FEED_SCHEME: Final = re.compile(r"feed:(//)?", re.IGNORECASE)
+"""Scheme that some pages use for feed readers: `feed://site.test/rss`, `feed:https://site.test/rss`."""
+
+
 def find_alternates(tags: Sequence[LinkTag], base: str) -> AlternateLinks:
-    """Gather alternates and feeds, each once in each language that it is said to be for."""
+    """Return alternates and feeds, each URL once per declared language."""
     found: dict[tuple[str, str], LinkTag] = {}
     for tag in tags:
         if "alternate" not in tag.rel or not tag.href:
@@ -223,12 +226,14 @@ def find_alternates(tags: Sequence[LinkTag], base: str) -> AlternateLinks:
     )
 
 
-_FEED_SCHEME: Final = re.compile(r"feed:(//)?", re.IGNORECASE)
-"""What some pages write for readers of feeds: `feed://site.test/rss`, `feed:https://site.test/rss`."""
-
-
 def _replace_feed_scheme(match: re.Match[str]) -> str:
     return "http://" if match[1] else ""
+
+
+_AMBIGUOUS_FEED_TYPES: Final = frozenset(
+    {"text/xml", "application/xml", "application/json", "text/rss+xml", "application/rss", "application/atom"}
+)
+"""Media types of feeds and much else; accepted only if the URL looks like a feed."""
 
 
 def _is_feed_link(kind: str, url: str) -> bool:
@@ -236,20 +241,14 @@ def _is_feed_link(kind: str, url: str) -> bool:
     return kind in _FEED_TYPES or (kind in _AMBIGUOUS_FEED_TYPES and looks_like_feed_url(url))
 
 
-_AMBIGUOUS_FEED_TYPES: Final = frozenset(
-    {"text/xml", "application/xml", "application/json", "text/rss+xml", "application/rss", "application/atom"}
-)
-"""What feeds are said to be as well, and much else is: there the address has to be called like one."""
-
-
 def normalize_language(hreflang: str) -> str:
-    """Write an hreflang; `x-default` stays."""
+    """Normalize an hreflang value; `x-default` stays."""
     match = _LANGUAGE.fullmatch(hreflang)
     return to_bcp47(match[1]) if match else hreflang.lower()[:MAX_NAME_CHARS]
 
 
 def find_refresh(metas: Sequence[MetaTag], base: str) -> tuple[str, float]:
-    """Give where a meta refresh leads and after how many seconds; empty and -1 without one."""
+    """Return target and delay in seconds of a meta refresh; empty and -1 without one."""
     for meta in metas:
         if meta.name == "refresh" and (match := _REFRESH.match(meta.content)):
             seconds = min(float(f"0{match['seconds']}"), MAX_REFRESH_SECONDS)
@@ -261,7 +260,7 @@ def find_refresh(metas: Sequence[MetaTag], base: str) -> tuple[str, float]:
 
 
 def resolve_url(href: str, base: str) -> str:
-    """Give the URL as found; empty for what is none that could be fetched."""
+    """Return the absolute URL; empty if it is not one that could be fetched."""
     if not href:
         return ""
     found = to_wire_url(href, base)
@@ -270,5 +269,6 @@ def resolve_url(href: str, base: str) -> str:
 
 def _bounded_map(entries: dict[str, str]) -> dict[str, str]:
     return {
-        name[:MAX_NAME_CHARS]: value[:MAX_VALUE_CHARS] for name, value in list(entries.items())[:MAX_ENTRIES]
+        name[:MAX_NAME_CHARS]: value[:MAX_VALUE_CHARS]
+        for name, value in list(entries.items())[:MAX_MAP_ENTRIES]
     }

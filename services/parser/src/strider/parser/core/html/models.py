@@ -1,7 +1,7 @@
-"""What a tree says, before anything is decided about it.
+"""Content extracted from an HTML tree, before any decision about it.
 
-The shape between whoever walks the tree and the decisions of this core. Everything is as it stands
-in the document: nothing is resolved, chosen or clipped beyond what keeps it small.
+The interface between the HTML reader and this core. Values are as in the document: nothing is resolved,
+chosen or truncated except to bound memory.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from strider.contracts.fast_dataclass import fast_dataclass
 from strider.parser.core.content.text_blocks import PageBlocks
-from strider.parser.core.products.signal_models import NO_PRODUCT_SIGNALS, Shop
+from strider.parser.core.products.signal_models import NO_PRODUCT_SIGNALS, ProductSignals
 
 ELSEWHERE: Final = 0
 MAIN: Final = 1
@@ -22,19 +22,19 @@ ASIDE: Final = 5
 
 
 class Anchor(NamedTuple):
-    """One element that leads somewhere."""
+    """One element that links to a URL."""
 
     href: str
     text: str
     rel: str
-    """In lower case; behind it, where an anchor has no name, what its class says (`class:next`)."""
+    """In lower case; if the anchor has no text, followed by a hint from its class (`class:next`)."""
     region: int
-    """Where on the page it stands, in the numbers of the contract."""
+    """Region of the page, by the numbers of the contract."""
 
 
 @fast_dataclass(frozen=True, slots=True)
 class Anchors:
-    """The anchors of a page, in their order, as columns: they are read, resolved and sent so."""
+    """The anchors of a page in document order, stored as columns for speed."""
 
     hrefs: Sequence[str] = ()
     texts: Sequence[str] = ()
@@ -43,12 +43,12 @@ class Anchors:
 
     @classmethod
     def from_anchors(cls, anchors: Iterable[Anchor]) -> Anchors:
-        """Take anchors one by one."""
+        """Return the columns of single anchors."""
         columns = tuple(zip(*anchors, strict=True))
         return cls(*columns) if columns else cls()
 
     def extended(self, added: Sequence[Anchor]) -> Anchors:
-        """Put some more behind them."""
+        """Return these anchors followed by others."""
         return Anchors.from_anchors((*self, *added)) if added else self
 
     def __iter__(self) -> Iterator[Anchor]:
@@ -61,7 +61,7 @@ class Anchors:
 NO_ANCHORS: Final = Anchors()
 
 FRAME_REL: Final = "element:frame"
-"""Stands in the rel of what is no anchor but a frame."""
+"""Stands in `rel` for frames, which are not anchors."""
 
 
 class LinkTag(NamedTuple):
@@ -74,67 +74,67 @@ class LinkTag(NamedTuple):
 
 
 class MetaTag(NamedTuple):
-    """One meta element: its name, property or http-equiv in lower case, and what it says."""
+    """One meta element: its name, property or http-equiv in lower case, and its content."""
 
     name: str
     content: str
 
 
-class Depth(NamedTuple):
-    """How much of a page is wanted."""
+class ExtractionDepth(NamedTuple):
+    """Which parts of a page the HTML reader has to extract."""
 
     has_blocks: bool = False
-    """Also what the main text and its like are decided by."""
+    """Whether to extract blocks and whatever main text, dates and authors need."""
     with_markdown: bool = False
     with_records: bool = False
-    """Also what stands in it for machines."""
+    """Whether to extract structured data and product signals."""
 
 
-BASIC_ONLY: Final = Depth()
+BASIC_ONLY: Final = ExtractionDepth()
 
 
 @fast_dataclass(frozen=True, slots=True)
 class HtmlExtract:
-    """What one walk over a tree has found."""
+    """Everything that one traversal of the tree has extracted."""
 
     title: str = ""
     heading: str = ""
-    """The first h1."""
+    """Text of the first h1 element."""
     language: str = ""
     base: str = ""
     """The href of the first base element that has one."""
     text: str = ""
-    """Visible text: a line for each block, single spaces within."""
+    """Visible text: one line per block, with single spaces."""
     noscript: str = ""
     anchors: Anchors = NO_ANCHORS
     links: Sequence[LinkTag] = ()
     metas: Sequence[MetaTag] = ()
     frames: Sequence[Anchor] = ()
-    """Documents that it shows within itself."""
+    """Documents embedded in frames."""
     paragraphs: int = 0
     scripts: int = 0
     forms: int = 0
     password_fields: int = 0
-    is_cut: bool = False
-    """Whether the tree was read up to a limit of depth only."""
+    is_truncated: bool = False
+    """Whether a limit of the tree ended the extraction."""
     blocks: PageBlocks | None = None
-    """Only where they were asked for, like all that follows."""
+    """Set only if `ExtractionDepth.has_blocks` is, like all fields below."""
     structured_text: str = ""
-    """Structured data for machines, as it stands."""
+    """JSON-LD scripts, joined and unparsed."""
     json_ld_scripts: tuple[str, ...] = ()
-    """Scripts of JSON-LD, each as it stands; only where records are wanted, like microdata."""
+    """Each JSON-LD script, unparsed; only with records, like microdata and RDFa."""
     microdata: tuple[dict[str, Any], ...] = ()
     rdfa: tuple[dict[str, Any], ...] = ()
-    product_signals: Shop = NO_PRODUCT_SIGNALS
-    """What of the page looks like a shop; only where records are wanted."""
+    product_signals: ProductSignals = NO_PRODUCT_SIGNALS
+    """Visible signals of a product page; only with records."""
     price_scripts: tuple[str, ...] = ()
-    """Scripts that speak of prices."""
+    """Scripts that mention prices."""
     published_times: tuple[str, ...] = ()
-    """When it was published, as elements say it; best first."""
+    """Publication dates in elements, best source first."""
     modified_times: tuple[str, ...] = ()
-    """When it was changed."""
+    """Modification dates in elements."""
     item_types: tuple[str, ...] = ()
-    authors: tuple[str, ...] = ()
-    """What is marked as an author."""
+    marked_authors: tuple[str, ...] = ()
+    """Texts of elements that are marked as an author."""
     bylines: tuple[str, ...] = ()
-    """What is only called so, by a class."""
+    """Texts of elements whose class names resemble an author's."""

@@ -1,10 +1,9 @@
-"""Where does a page lead?
+"""Resolve, deduplicate and rank the links of a page.
 
-Takes the anchors of a page in their order, resolves them, leaves out what leads to no document (mailto,
-javascript, tel) or is no URL to be fetched, which is counted, keeps each target once and ranks them:
-what stands in the main part comes before navigation, what may be followed before what the page asks to
-leave. Whether a target is worth the frontier, or allowed, is decided elsewhere, and told there: private
-addresses stay in, and those of a cloud's metadata service.
+Links that lead to no document (mailto, javascript, tel) are dropped; links that are not a valid URL are
+dropped and counted. Links in the main part come before navigation, followable ones before nofollow. Whether a
+target is in scope or allowed is decided elsewhere: private addresses and those of cloud metadata services are
+kept.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from strider.urls.refusals import NO_PAGE
 
 from .models import ASIDE, ELSEWHERE, FOOTER, FRAME_REL, HEADER, MAIN, NAVIGATION, Anchors
 
-_T = TypeVar("T")
+_T = TypeVar("_T")
 
 NOFOLLOW: Final = 1
 
@@ -42,22 +41,22 @@ _NOFOLLOW_PENALTY: Final = 100
 
 @fast_dataclass(frozen=True, slots=True)
 class Outlinks:
-    """Parallel tuples, best first."""
+    """Links as parallel tuples, best first."""
 
     urls: tuple[str, ...] = ()
     anchors: tuple[str, ...] = ()
     rels: tuple[int, ...] = ()
     regions: tuple[int, ...] = ()
     found: int = 0
-    """How many there were before the limit, with those that are no URL to be fetched."""
+    """Number of links before the limit, including those that are no valid URL."""
 
     @property
     def dropped(self) -> int:
-        """How many the limit has dropped, or are no URL to be fetched."""
+        """Number of links beyond the limit or without a valid URL."""
         return self.found - len(self.urls)
 
     def limited(self, max_links: int) -> Outlinks:
-        """Keep so many."""
+        """Return the best links up to a limit."""
         return Outlinks(
             self.urls[:max_links],
             self.anchors[:max_links],
@@ -68,22 +67,26 @@ class Outlinks:
 
 
 def find_outlinks(anchors: Anchors, *, base: str, max_links: int) -> Outlinks:
-    """Resolve, sort out and rank what a page links to."""
-    leading = _without_fragment_links(anchors)
-    if not leading.hrefs:
+    """Return the resolved links of a page, ranked."""
+    candidates = _without_fragment_links(anchors)
+    if not candidates.hrefs:
         return Outlinks()
-    resolved = resolve_links(base, leading.hrefs, allow_private=None)
+    resolved = resolve_links(base, candidates.hrefs, allow_private=None)
     first: dict[str, int] = {}
-    again: list[tuple[int, int]] = []
-    for place, key in enumerate(resolved.keys):
-        own = first.setdefault(key, place)
-        if own != place:
-            again.append((own, place))
-    refused = 0 if first.pop("", None) is None else _refused(leading.hrefs, resolved)
-    texts, regions = list(leading.texts), list(leading.regions)
-    flags = [rel_flags(rel) if rel else 0 for rel in leading.rels] if any(leading.rels) else [0] * len(texts)
-    if again:
-        _merge_duplicates(again, texts, flags, regions)
+    duplicates: list[tuple[int, int]] = []
+    for position, key in enumerate(resolved.keys):
+        own = first.setdefault(key, position)
+        if own != position:
+            duplicates.append((own, position))
+    refused = 0 if first.pop("", None) is None else _count_refused(candidates.hrefs, resolved)
+    texts, regions = list(candidates.texts), list(candidates.regions)
+    flags = (
+        [rel_flags(rel) if rel else 0 for rel in candidates.rels]
+        if any(candidates.rels)
+        else [0] * len(texts)
+    )
+    if duplicates:
+        _merge_duplicates(duplicates, texts, flags, regions)
     order = list(first.values())
     ranks = [_REGION_RANKS[region] for region in regions]
     if any(flags):
@@ -99,20 +102,20 @@ def find_outlinks(anchors: Anchors, *, base: str, max_links: int) -> Outlinks:
     )
 
 
-def _refused(hrefs: Sequence[str], resolved: ResolvedLinks) -> int:
-    """Count what is no URL to be fetched, each once; what is meant to lead to no document is no loss."""
+def _count_refused(hrefs: Sequence[str], resolved: ResolvedLinks) -> int:
+    """Count distinct links that are no valid URL; links that lead to no document are not counted."""
     answers = zip(hrefs, resolved.keys, resolved.details, strict=True)
     return len({href for href, key, detail in answers if not key and detail != NO_PAGE})
 
 
-def _select(column: Sequence[_T], places: Sequence[int]) -> tuple[_T, ...]:
-    if len(places) < 2:  # noqa: PLR2004  # one place alone is picked as it is, not as a tuple
-        return tuple(column[place] for place in places)
-    return itemgetter(*places)(column)  # type: ignore[no-any-return]
+def _select(column: Sequence[_T], positions: Sequence[int]) -> tuple[_T, ...]:
+    if len(positions) < 2:  # noqa: PLR2004  # one place alone is picked as it is, not as a tuple
+        return tuple(column[position] for position in positions)
+    return itemgetter(*positions)(column)  # type: ignore[no-any-return]
 
 
 def _without_fragment_links(anchors: Anchors) -> Anchors:
-    """Leave out what leads to places of the page itself."""
+    """Return the anchors without those that lead to a fragment of the page itself."""
     is_leading = ["#" not in href or not href.lstrip().startswith("#") for href in anchors.hrefs]
     if all(is_leading):
         return anchors
@@ -125,25 +128,25 @@ def _without_fragment_links(anchors: Anchors) -> Anchors:
 
 
 def _merge_duplicates(
-    again: Iterable[tuple[int, int]], texts: list[str], flags: list[int], regions: list[int]
+    duplicates: Iterable[tuple[int, int]], texts: list[str], flags: list[int], regions: list[int]
 ) -> None:
-    """Make one link of all that lead to one place: asked to be left only where each of them asks so.
+    """Merge links with the same target; the result is nofollow only if all of them are.
 
-    `again` has pairs: the first link to a place, and another one.
+    `duplicates` has pairs of positions: the first link to a target, and a further one.
     """
     common: dict[int, int] = {}
-    for own, place in again:
-        said = flags[place]
-        common[own] = common.get(own, flags[own]) & said
-        flags[own] |= said
-        texts[own] = texts[own] or texts[place]
-        regions[own] = min(regions[own], regions[place], key=_REGION_RANKS.__getitem__)
+    for own, position in duplicates:
+        other_flags = flags[position]
+        common[own] = common.get(own, flags[own]) & other_flags
+        flags[own] |= other_flags
+        texts[own] = texts[own] or texts[position]
+        regions[own] = min(regions[own], regions[position], key=_REGION_RANKS.__getitem__)
     for own, flag in common.items():
         flags[own] = (flags[own] & _PAGINATION_FLAGS) | flag
 
 
 def rel_flags(rel: str) -> int:
-    """Add up the flags of a rel attribute in lower case."""
+    """Return the flags of a rel attribute in lower case."""
     flags = 0
     for word in rel.split():
         flags |= _FLAGS.get(word, 0)
@@ -151,5 +154,5 @@ def rel_flags(rel: str) -> int:
 
 
 def _rank(flags: int, rank: int) -> int:
-    """Give a number by which pages of a list come first, then regions, and last what the page disowns."""
+    """Return the sort key of a link: pagination first, then by region, nofollow last."""
     return (_NOFOLLOW_PENALTY if flags & NOFOLLOW else 0) + (-1 if flags & _PAGINATION_FLAGS else rank)

@@ -1,8 +1,7 @@
-"""What kind of page is it: article, list, product, forum, documentation?
+"""Classify a page as article, list, product, forum or documentation.
 
-Signs are weighed: what the page says of itself (Open Graph, structured data, generator), how its URL
-looks, and how its main text is made. The kind with most weight wins; how far it is ahead is the
-confidence.
+Weighs signals: declarations of the page (Open Graph, structured data, generator), the form of its URL and the
+structure of its main text. The kind with the highest weight wins; its lead is the confidence.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ LINK_BLOCK_SHARE: Final = 0.6
 MANY_LINKS: Final = 15
 MANY_LONG_BLOCKS: Final = 4
 MANY_PRODUCTS: Final = 4
-"""Of which a page that says so of each may be a list; or it shows what goes with its own."""
+"""Number of declared products from which a page may be a list, or show related products."""
 STRONG_WEIGHT: Final = 3.0
-LIKELY: Final = 2.0
+MEDIUM_WEIGHT: Final = 2.0
 WEAK_WEIGHT: Final = 1.0
 
 
-def _compiled(*signs: tuple[str, str, float]) -> tuple[tuple[re.Pattern[str], str, float], ...]:
-    return tuple((re.compile(pattern, re.IGNORECASE), kind, weight) for pattern, kind, weight in signs)
+def _compile_signals(*signals: tuple[str, str, float]) -> tuple[tuple[re.Pattern[str], str, float], ...]:
+    return tuple((re.compile(pattern, re.IGNORECASE), kind, weight) for pattern, kind, weight in signals)
 
 
 _KIND_OF_TYPE: Final = {
@@ -55,7 +54,7 @@ _KIND_OF_TYPE: Final = {
     **dict.fromkeys(("discussionforumposting", "qapage", "question"), PageKind.FORUM),
     "apireference": PageKind.DOCUMENTATION,
 }
-_GENERATORS: Final = _compiled(
+_GENERATORS: Final = _compile_signals(
     (r"discourse|phpbb|vbulletin|xenforo|flarum|mybb|invision|vanilla|nodebb", PageKind.FORUM, STRONG_WEIGHT),
     (
         r"sphinx|docusaurus|mkdocs|vitepress|gitbook|readthedocs|javadoc|rustdoc|mdbook|doxygen",
@@ -64,7 +63,7 @@ _GENERATORS: Final = _compiled(
     ),
 )
 _FORUM_PATH: Final = r"(?<!/)/(?:forums?|threads?|topics?|questions|viewtopic|showthread|discussions?|t)[/.-]"
-"""Not at the beginning of a host, which is another matter: `//t.test/`."""
+"""Not at the start of a host name, as in `//t.test/`."""
 _DOCUMENTATION_URL: Final = (
     r"^https?://(?:docs?|developers?)\.|/(?:docs?|documentation|reference|manual|api|guide)/"
 )
@@ -77,42 +76,42 @@ _ARTICLE_PATH: Final = (
 )
 """Below a section, unless it is a further page of the section itself."""
 
-_PATHS: Final = _compiled(
-    (r"/(?:products?|dp|itm|item|p)/[^/?]+", PageKind.PRODUCT, LIKELY),
-    (_FORUM_PATH, PageKind.FORUM, LIKELY),
-    (r"^https?://(?:forums?|threads?|discussions?)\.", PageKind.FORUM, LIKELY),
+_PATHS: Final = _compile_signals(
+    (r"/(?:products?|dp|itm|item|p)/[^/?]+", PageKind.PRODUCT, MEDIUM_WEIGHT),
+    (_FORUM_PATH, PageKind.FORUM, MEDIUM_WEIGHT),
+    (r"^https?://(?:forums?|threads?|discussions?)\.", PageKind.FORUM, MEDIUM_WEIGHT),
     (r"^https?://(?:forums?|community|discuss|discussions?)\.", PageKind.FORUM, WEAK_WEIGHT),
-    (_DOCUMENTATION_URL, PageKind.DOCUMENTATION, LIKELY),
-    (_LIST_PATH, PageKind.LIST, LIKELY),
-    (_ARTICLE_PATH, PageKind.ARTICLE, LIKELY),
+    (_DOCUMENTATION_URL, PageKind.DOCUMENTATION, MEDIUM_WEIGHT),
+    (_LIST_PATH, PageKind.LIST, MEDIUM_WEIGHT),
+    (_ARTICLE_PATH, PageKind.ARTICLE, MEDIUM_WEIGHT),
 )
 _BUY_PHRASES: Final = (
     *("add to cart", "add to bag", "add to basket"),
     *("in den warenkorb", "ajouter au panier", "buy now"),
 )
 _BUY_PHRASE_STARTS: Final = ("add to ", "in den warenkorb", "ajouter au panier", "buy now")
-"""One of these stands in each of them; looking for fewer is cheaper."""
+"""Every buy phrase contains one of these; searching for fewer phrases is cheaper."""
 
 NO_RESULTS_CHARS: Final = 1_500
-"""A longer main text says something, whatever words stand in it."""
+"""A longer main text is not an empty result list, whatever phrases it contains."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageKindSignals:
-    """What a page's kind is told by."""
+    """Inputs of the classification."""
 
     url: str
     types: Sequence[str] = ()
-    """What it says it is, in lower case."""
+    """Declared types in lower case."""
     generator: str = ""
     is_paginated: bool = False
     is_dated: bool = False
 
 
 def classify_page(signals: PageKindSignals, blocks: Sequence[TextBlock], text: str) -> tuple[str, float]:
-    """Weigh; gives the kind and how sure that is."""
+    """Return the kind of a page and the confidence in it."""
     weights: dict[str, float] = {}
-    for kind, weight in (*_said(signals), *_shown(signals, blocks, text)):
+    for kind, weight in (*_declared_weights(signals), *_content_weights(signals, blocks, text)):
         weights[kind] = weights.get(kind, 0.0) + weight
     if not weights:
         return PageKind.OTHER, 0.5
@@ -123,40 +122,45 @@ def classify_page(signals: PageKindSignals, blocks: Sequence[TextBlock], text: s
 
 
 def is_empty_result_list(text: str) -> bool:
-    """Say whether a list says that it has nothing."""
+    """Whether a list states that it has no results."""
     return len(text) <= NO_RESULTS_CHARS and NO_RESULTS.search(text) is not None
 
 
-def _said(signs: PageKindSignals) -> Iterable[tuple[str, float]]:
-    types = signs.types
-    if "faqpage" in types:  # its questions are asked and answered by who made the page
+def _declared_weights(signals: PageKindSignals) -> Iterable[tuple[str, float]]:
+    types = signals.types
+    if "faqpage" in types:  # The questions of an FAQ page are answered by its publisher.
         types = [name for name in types if name != "question"]
     is_of_many = types.count("product") >= MANY_PRODUCTS and "productgroup" not in types
-    for said in dict.fromkeys(_KIND_OF_TYPE[name] for name in types if name in _KIND_OF_TYPE):
-        yield said, LIKELY if is_of_many and said == PageKind.PRODUCT else STRONG_WEIGHT
+    for kind_of_type in dict.fromkeys(_KIND_OF_TYPE[name] for name in types if name in _KIND_OF_TYPE):
+        yield (
+            kind_of_type,
+            MEDIUM_WEIGHT if is_of_many and kind_of_type == PageKind.PRODUCT else STRONG_WEIGHT,
+        )
     if is_of_many:
         yield PageKind.LIST, WEAK_WEIGHT
-    if signs.generator:
+    if signals.generator:
         for pattern, kind, weight in _GENERATORS:
-            if pattern.search(signs.generator):
+            if pattern.search(signals.generator):
                 yield kind, weight
     for pattern, kind, weight in _PATHS:
-        if pattern.search(signs.url):
+        if pattern.search(signals.url):
             yield kind, weight
-    path = signs.url.partition("://")[2].partition("/")[2]
+    path = signals.url.partition("://")[2].partition("/")[2]
     if not path.partition("?")[0]:
         yield PageKind.LIST, WEAK_WEIGHT
 
 
-def _shown(signs: PageKindSignals, blocks: Sequence[TextBlock], text: str) -> Iterable[tuple[str, float]]:
+def _content_weights(
+    signals: PageKindSignals, blocks: Sequence[TextBlock], text: str
+) -> Iterable[tuple[str, float]]:
     long = sum(len(block.text) - block.link_chars >= LONG_CHARS for block in blocks)
     linked = sum(block.link_chars > LINK_BLOCK_SHARE * len(block.text) for block in blocks)
-    if signs.is_paginated:
-        yield PageKind.LIST, LIKELY
+    if signals.is_paginated:
+        yield PageKind.LIST, MEDIUM_WEIGHT
     if linked >= MANY_LINKS and linked > 2 * long:
-        yield PageKind.LIST, LIKELY
+        yield PageKind.LIST, MEDIUM_WEIGHT
     if long >= MANY_LONG_BLOCKS and long >= linked:
-        yield PageKind.ARTICLE, LIKELY if signs.is_dated else WEAK_WEIGHT
+        yield PageKind.ARTICLE, MEDIUM_WEIGHT if signals.is_dated else WEAK_WEIGHT
     lower = text.lower()
     if any(first in lower and any(words in lower for words in _BUY_PHRASES) for first in _BUY_PHRASE_STARTS):
         yield PageKind.PRODUCT, WEAK_WEIGHT
@@ -166,51 +170,51 @@ def _shown(signs: PageKindSignals, blocks: Sequence[TextBlock], text: str) -> It
 
 @dataclass(frozen=True, slots=True)
 class PageKindEstimate:
-    """What a page is by all signs but those of a shop."""
+    """The classification of a page by all signals except those of a product."""
 
     kind: str
     confidence: float
-    is_paged: bool = False
-    """Whether it goes on elsewhere."""
+    is_paginated: bool = False
+    """Whether the page has further pages."""
 
 
 UNKNOWN_PAGE_KIND: Final = PageKindEstimate(PageKind.OTHER, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """What is seen of a shop on a page."""
+class OfferEvidence:
+    """Summary of the product signals on a page."""
 
-    evidence: int
-    """How many kinds of signs tell of one thing that is sold; 0 where nothing is."""
-    boxes: int
-    """How many boxes of one make have a price and lead on."""
-    is_said: bool
-    """Whether the page says of itself that it is about something that is sold."""
+    signal_count: int
+    """Number of kinds of signals for a single offered product; 0 without an offer."""
+    card_count: int
+    """Number of similar cards that have a price and a link."""
+    is_declared: bool
+    """Whether the page declares itself a product page."""
     is_empty: bool
-    """Whether it shows next to nothing."""
+    """Whether the page has next to no visible text."""
 
 
 MANY_SIGNALS: Final = 3
 MANY_CARDS: Final = 4
 
 
-def is_product_list(estimate: PageKindEstimate, boxes: int) -> bool:
-    """Say whether what looks like a list shows that it is one: by more pages of it, or by what it lists."""
-    return estimate.kind == PageKind.LIST and (estimate.is_paged or boxes >= MANY_CARDS)
+def is_product_list(estimate: PageKindEstimate, card_count: int) -> bool:
+    """Whether an apparent list is confirmed, by pagination or by its cards."""
+    return estimate.kind == PageKind.LIST and (estimate.is_paginated or card_count >= MANY_CARDS)
 
 
-def reclassify_by_offer(estimate: PageKindEstimate, sight: Sight) -> tuple[str, float]:
-    """Say what a page is once it is known what it offers; gives the kind and how sure that is."""
+def reclassify_by_offer(estimate: PageKindEstimate, offer: OfferEvidence) -> tuple[str, float]:
+    """Return kind and confidence of a page once its offer is known."""
     name, confidence = estimate.kind, estimate.confidence
-    if name == PageKind.PRODUCT and not (sight.evidence or sight.is_said or sight.is_empty):
+    if name == PageKind.PRODUCT and not (offer.signal_count or offer.is_declared or offer.is_empty):
         name, confidence = PageKind.OTHER, 0.5
-    if name == PageKind.LIST and sight.evidence and not is_product_list(estimate, sight.boxes):
-        confidence /= 2  # a list in a shop shows what it lists
-    seen = round(sight.evidence / (sight.evidence + 2), 3)
-    is_one = sight.evidence >= MANY_SIGNALS or (name == PageKind.OTHER and sight.evidence > 0)
+    if name == PageKind.LIST and offer.signal_count and not is_product_list(estimate, offer.card_count):
+        confidence /= 2  # A list in a shop shows offers as well.
+    seen = round(offer.signal_count / (offer.signal_count + 2), 3)
+    is_one = offer.signal_count >= MANY_SIGNALS or (name == PageKind.OTHER and offer.signal_count > 0)
     if name != PageKind.PRODUCT and is_one and seen >= confidence:
         return PageKind.PRODUCT, seen
-    if name == PageKind.OTHER and sight.boxes >= MANY_CARDS and not sight.evidence:
-        return PageKind.LIST, round(sight.boxes / (sight.boxes + MANY_CARDS), 3)
+    if name == PageKind.OTHER and offer.card_count >= MANY_CARDS and not offer.signal_count:
+        return PageKind.LIST, round(offer.card_count / (offer.card_count + MANY_CARDS), 3)
     return name, confidence

@@ -1,8 +1,7 @@
-"""How does a list go on?
+"""Find the next, previous and numbered pages of a list, and its URL pattern.
 
-Takes where a page is, its link elements and its anchors, and decides which of them lead to the next, the
-previous and the numbered pages, and by which pattern pages are addressed. A link that says so (rel)
-comes first, then what an anchor is called, then the numbers. Only pages of the same host count.
+Takes the URL of the page, its link elements and its anchors. A rel attribute takes precedence over the text
+of an anchor, which takes precedence over numbers. Only pages of the same host count.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from .models import Anchors, LinkTag
 from .pagination_terms import MORE, NEXT, PREVIOUS
 
 MAX_PAGES: Final = 100
-MAX_NUMBERED: Final = 1_000
-"""Links by whose numbers a pattern is found."""
-MAX_PLACES: Final = 12
-"""Numbers of one address, the last ones, that may be those of a page."""
+MAX_NUMBERED_LINKS: Final = 1_000
+"""Maximum numbered links from which a pattern is derived."""
+MAX_URL_NUMBERS: Final = 12
+"""Of the numbers in a URL, how many from its end may be the page number."""
 MAX_NUMBER: Final = 100_000
 MAX_LABEL_CHARS: Final = 40
 
@@ -34,7 +33,9 @@ _PREVIOUS_ARROWS: Final = frozenset(("\u2039 « < << ← \u276e ⟨ ◀ ◂ \u20
 _ARROWS: Final = " \t\n\r\xa0.|…-\u2013" + "".join(_NEXT_ARROWS | _PREVIOUS_ARROWS)
 _NEXT_RELS: Final = ("next", "class:next")
 _PREVIOUS_RELS: Final = ("prev", "previous", "class:prev")
-_NUMBERED: Final = re.compile(r"(?:(?:page|seite|página|страница|go to page) )?(\d{1,5})", re.IGNORECASE)
+_NUMBERED_LABEL: Final = re.compile(
+    r"(?:(?:page|seite|página|страница|go to page) )?(\d{1,5})", re.IGNORECASE
+)
 _NUMBER_IN_URL: Final = re.compile(r"\d+")
 _NOT_PAGE_NUMBER: Final = re.compile(
     r"[?&](?:limit|per_?page|page_?size|show|items_per_page|results|rows|count|num|day|month|year"
@@ -42,10 +43,10 @@ _NOT_PAGE_NUMBER: Final = re.compile(
     r"|%[0-9a-f]?$|/(?:19|20)\d\d/(?:[01]?\d/)?$|\b(?:19|20)\d\d-[01]\d-$",
     re.IGNORECASE,
 )
-"""What stands before a number that says how many, or of which month or day: not from where on."""
+"""Precedes a number that is a count, a month or a day, rather than a page or an offset."""
 
 _YEARS: Final = range(1_900, 2_100)
-"""A list that begins with one of these is one of years."""
+"""Numbers in this range are years."""
 
 _NOT_DOCUMENT: Final = re.compile(r"\.(?:jpe?g|png|gif|webp|pdf|zip|mp[34])(?:\?|$)", re.IGNORECASE)
 MAX_DIGITS: Final = 9
@@ -53,7 +54,7 @@ MAX_DIGITS: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class Pagination:
-    """How a list goes on."""
+    """The pagination of a list."""
 
     next_url: str = ""
     previous_url: str = ""
@@ -65,8 +66,8 @@ class Pagination:
 
 
 def find_pagination(url: str, *, base: str, links: Sequence[LinkTag], anchors: Anchors) -> Pagination:
-    """Decide where the list goes on."""
-    home = host_of(url).removeprefix("www.")
+    """Return the pagination of a page."""
+    page_host = host_of(url).removeprefix("www.")
     following, preceding = _rel_links(links, base)
     numbered: dict[str, int] = {}
     more = ""
@@ -74,7 +75,7 @@ def find_pagination(url: str, *, base: str, links: Sequence[LinkTag], anchors: A
         if len(label) > MAX_LABEL_CHARS and not rel:
             continue
         direction, number = _classify_label(label, rel)
-        if not (direction or number) or not (target := _same_host_url(href, base, home)):
+        if not (direction or number) or not (target := _same_host_url(href, base, page_host)):
             continue
         if direction == "next":
             following = following or (target if target != url else "")
@@ -82,9 +83,9 @@ def find_pagination(url: str, *, base: str, links: Sequence[LinkTag], anchors: A
             more = more or (target if target != url and _continues_list(url, target) else "")
         elif direction:
             preceding = preceding or (target if target != url else "")
-        if number and len(numbered) < MAX_NUMBERED:
+        if number and len(numbered) < MAX_NUMBERED_LINKS:
             numbered.setdefault(target, number)
-    return _together(url, following or more, preceding, numbered)
+    return _combine(url, following or more, preceding, numbered)
 
 
 def _rel_links(links: Sequence[LinkTag], base: str) -> tuple[str, str]:
@@ -99,31 +100,34 @@ def _rel_links(links: Sequence[LinkTag], base: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=8_192)
 def _classify_label(label: str, rel: str) -> tuple[str, int]:
-    """Say what an anchor leads to: next, previous, a number (which may be said beside), or nothing of a list.
+    """Return direction (next, previous, more or none) and page number of an anchor.
 
-    The pages of a site share most of their anchors, so answers are kept.
+    The pages of a site share most of their anchors, so results are cached.
     """
-    said = set(rel.split())
+    rels = set(rel.split())
     bare = label.strip(_ARROWS)
-    match = _NUMBERED.fullmatch(bare.replace(",", ""))
+    match = _NUMBERED_LABEL.fullmatch(bare.replace(",", ""))
     number = int(match[1]) if match else 0
     number = number if number <= MAX_NUMBER else 0
-    if not said.isdisjoint(_NEXT_RELS) or label in _NEXT_ARROWS or NEXT.fullmatch(bare):
+    if not rels.isdisjoint(_NEXT_RELS) or label in _NEXT_ARROWS or NEXT.fullmatch(bare):
         return "next", number
-    if not said.isdisjoint(_PREVIOUS_RELS) or label in _PREVIOUS_ARROWS or PREVIOUS.fullmatch(bare):
+    if not rels.isdisjoint(_PREVIOUS_RELS) or label in _PREVIOUS_ARROWS or PREVIOUS.fullmatch(bare):
         return "previous", number
     return ("more" if MORE.fullmatch(bare) else ""), number
 
 
-def _same_host_url(href: str, base: str, home: str) -> str:
+def _same_host_url(href: str, base: str, page_host: str) -> str:
     if href.lstrip().startswith(("#", "javascript:")):
         return ""
     target = resolve_url(href, base)
-    return target if target and host_of(target).removeprefix("www.") == home else ""
+    return target if target and host_of(target).removeprefix("www.") == page_host else ""
+
+
+_PAGE_SUFFIX: Final = re.compile(r"/(?:page|p|seite|pagina|página)?[/-]?\d{1,5}/?")
 
 
 def _continues_list(url: str, target: str) -> bool:
-    """Say whether a link stays in its list: the same path with another query, or a number below it."""
+    """Whether a link stays in its list: the same path with another query, or with a page number appended."""
     bare = url.partition("?")[0].rstrip("/")
     there, _, query = target.partition("?")
     return (bool(query) and there.rstrip("/") == bare) or _PAGE_SUFFIX.fullmatch(
@@ -131,10 +135,7 @@ def _continues_list(url: str, target: str) -> bool:
     ) is not None
 
 
-_PAGE_SUFFIX: Final = re.compile(r"/(?:page|p|seite|pagina|página)?[/-]?\d{1,5}/?")
-
-
-def _together(url: str, following: str, preceding: str, numbered: dict[str, int]) -> Pagination:
+def _combine(url: str, following: str, preceding: str, numbered: dict[str, int]) -> Pagination:
     pattern, style, members = _best_pattern(url, numbered)
     if not pattern:
         style = PaginationStyle.LINK_ONLY if following or preceding else PaginationStyle.NONE
@@ -143,7 +144,7 @@ def _together(url: str, following: str, preceding: str, numbered: dict[str, int]
     by_number = {each: target for target, each in reversed(members.items())}
     is_near = number and number + 1 in by_number
     if is_near and following and _page_of_url(following, pattern, members) > number + 1:
-        following = ""  # to the next ten of them: what it leaves out would be lost
+        following = ""  # It skips pages, such as a link to the next ten, which would be lost.
     return Pagination(
         following or (by_number.get(number + 1, "") if number else ""),
         preceding or (by_number.get(number - 1, "") if number else ""),
@@ -155,84 +156,84 @@ def _together(url: str, following: str, preceding: str, numbered: dict[str, int]
     )
 
 
-_Group = dict[str, tuple[int, int]]
-"""Link → what its label says and what stands in its URL."""
+_PatternGroup = dict[str, tuple[int, int]]
+"""URL to the number in its label and the number in the URL."""
 
 
 def _best_pattern(url: str, numbered: dict[str, int]) -> tuple[str, str, dict[str, int]]:
-    """Find the pattern that most of the numbered links have in common."""
-    groups: dict[str, _Group] = defaultdict(dict)
+    """Return the URL pattern that most numbered links share."""
+    groups: dict[str, _PatternGroup] = defaultdict(dict)
     for target, number in numbered.items():
         if _NOT_DOCUMENT.search(target):
             continue
-        for pattern, found in _patterns(target):
+        for pattern, found in _url_patterns(target):
             groups[pattern][target] = number, found
-    fitting = {pattern: group for pattern, group in groups.items() if _fits(url, pattern, group)}
+    fitting = {pattern: group for pattern, group in groups.items() if _is_consistent(url, pattern, group)}
     if not fitting:
         return "", PaginationStyle.NONE, {}
     pattern = max(fitting, key=lambda each: (len(fitting[each]) + 3 * _is_related(url, each), -len(each)))
     members = {target: number for target, (number, _) in fitting[pattern].items()}
-    for target, number in numbered.items():  # the first page is often addressed without a number
+    for target, number in numbered.items():  # The URL of the first page often has no number.
         if number == 1 and target not in members and _is_first_page(target, pattern):
             members[target] = 1
     return pattern, _pagination_style(pattern, fitting[pattern]), members
 
 
 def _is_first_page(target: str, pattern: str) -> bool:
-    """Say whether a link may be a pattern's first: it asks for nothing that the others do not."""
+    """Whether a link may be the first page of a pattern: its query has no other parameters."""
     path, _, query = target.partition("?")
-    return path.rstrip("/") in pattern and _asked(query) <= _asked(pattern.partition("?")[2])
+    return path.rstrip("/") in pattern and _query_names(query) <= _query_names(pattern.partition("?")[2])
 
 
-def _asked(query: str) -> set[str]:
-    """Name what a query asks for, but not where it would have begun anyway."""
+_FIRST_PAGE_VALUES: Final = frozenset({"", "0", "1"})
+
+
+def _query_names(query: str) -> set[str]:
+    """Return the parameter names of a query, without those that select the first page."""
     pairs = (part.partition("=") for part in query.split("&"))
-    return {name for name, _, value in pairs if value not in _BEGINNINGS}
+    return {name for name, _, value in pairs if value not in _FIRST_PAGE_VALUES}
 
 
-_BEGINNINGS: Final = frozenset({"", "0", "1"})
-
-
-def _patterns(target: str) -> Iterator[tuple[str, int]]:
-    """Give every pattern that a link may be of, with what stands in its place."""
-    numbers = deque(_NUMBER_IN_URL.finditer(target, target.find("/", 8)), maxlen=MAX_PLACES)
-    places = [
+def _url_patterns(target: str) -> Iterator[tuple[str, int]]:
+    """Yield every pattern that a URL may be an instance of, with its number."""
+    numbers = deque(_NUMBER_IN_URL.finditer(target, target.find("/", 8)), maxlen=MAX_URL_NUMBERS)
+    positions = [
         match
         for match in numbers
         if len(match[0]) <= MAX_DIGITS and not _NOT_PAGE_NUMBER.search(target[: match.start()])
     ]
-    for match in places:
+    for match in positions:
         yield f"{target[: match.start()]}{{N}}{target[match.end() :]}", int(match[0])
-    for value in dict.fromkeys(match[0] for match in places):
-        own = [match for match in places if match[0] == value]
-        if len(own) > 1:  # some write it twice: in a name for statistics, and in the parameter
+    for value in dict.fromkeys(match[0] for match in positions):
+        own = [match for match in positions if match[0] == value]
+        if len(own) > 1:  # Some URLs contain the number twice: in a name for statistics and in the parameter.
             ends = [*(match.start() for match in own[1:]), len(target)]
             rest = "".join("{N}" + target[match.end() : end] for match, end in zip(own, ends, strict=True))
             yield target[: own[0].start()] + rest, int(value)
 
 
-def _fits(url: str, pattern: str, group: _Group) -> bool:
-    """Say whether the numbers in the URLs follow those of the labels: the same, or in even steps."""
+FIRST_LINKED_PAGE: Final = 2
+
+
+def _is_consistent(url: str, pattern: str, group: _PatternGroup) -> bool:
+    """Whether the numbers in the URLs follow those of the labels: equal, or in even steps."""
     pairs = sorted(group.values())
     (first, found), *rest = pairs
     if first in _YEARS and first == found:
         return bool(_digits_at_pattern(url, pattern))
     if first > FIRST_LINKED_PAGE and _is_related(url, pattern) and _number_at_pattern(url, pattern) is None:
-        return False  # on its first page a list links to its second, and no sizes of shoes
+        return False  # The first page of a list links to page 2; other numbers are sizes or the like.
     if not rest:
         return found == first and _is_related(url, pattern)
     (second, further) = rest[0]
     if second == first or (further - found) % (second - first):
         return False
     step = (further - found) // (second - first)
-    is_list = step > 0 and -step <= found - step * first <= 0  # counted from nothing or from one
+    is_list = step > 0 and -step <= found - step * first <= 0  # counted from zero or one
     return is_list and all(other - found == step * (number - first) for number, other in rest)
 
 
-FIRST_LINKED_PAGE: Final = 2
-
-
-def _pagination_style(pattern: str, group: _Group) -> str:
+def _pagination_style(pattern: str, group: _PatternGroup) -> str:
     if "?" not in pattern.partition("{N}")[0]:
         return PaginationStyle.PATH
     is_even = all(found in {number, number - 1} for number, found in group.values())
@@ -245,7 +246,7 @@ def _is_related(url: str, pattern: str) -> bool:
 
 
 def _digits_at_pattern(url: str, pattern: str) -> str:
-    """Give the digits that stand where a pattern has its number, everywhere the same; empty for none."""
+    """Return the digits at every {N} of a pattern, if they are equal; empty otherwise."""
     before, *others = pattern.split("{N}")
     if not url.startswith(before):
         return ""
@@ -255,7 +256,7 @@ def _digits_at_pattern(url: str, pattern: str) -> str:
 
 
 def _current_page(url: str, pattern: str, members: dict[str, int]) -> int:
-    """Tell which page this is: by its label, by the pattern, or as the one without a number."""
+    """Return the number of the current page: by its label, by the pattern, or 1 without a number."""
     if url in members:
         return members[url]
     own = _page_of_url(url, pattern, members)
@@ -263,7 +264,7 @@ def _current_page(url: str, pattern: str, members: dict[str, int]) -> int:
 
 
 def _page_of_url(url: str, pattern: str, members: dict[str, int]) -> int:
-    """Tell by the pattern which page an address is of; 0 where it cannot be told."""
+    """Return the page number of a URL by the pattern; 0 if unknown."""
     own = _number_at_pattern(url, pattern)
     if own is None:
         return 0
@@ -280,7 +281,7 @@ def _page_of_url(url: str, pattern: str, members: dict[str, int]) -> int:
 
 
 def _number_at_pattern(url: str, pattern: str) -> int | None:
-    """Give what an address has in the place of the number, wherever its query says it; None for nothing."""
+    """Return the number of a URL at the position of the pattern, in any query order; None if absent."""
     if own := _digits_at_pattern(url, pattern):
         return int(own)
     path, _, query = url.partition("?")
@@ -288,5 +289,5 @@ def _number_at_pattern(url: str, pattern: str) -> int | None:
     if path.rstrip("/") != pattern.partition("?")[0].rstrip("/") or "?" not in before:
         return None
     name = re.split("[?&]", before)[-1]
-    said = next((part.removeprefix(name) for part in query.split("&") if part.startswith(name)), "")
-    return int(said) if name and said.isdecimal() and len(said) <= MAX_DIGITS else None
+    value = next((part.removeprefix(name) for part in query.split("&") if part.startswith(name)), "")
+    return int(value) if name and value.isdecimal() and len(value) <= MAX_DIGITS else None

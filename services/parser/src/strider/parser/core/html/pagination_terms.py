@@ -1,6 +1,6 @@
-"""What are links called that lead to the next page of a list, to the one before, or to more of it?
+"""Link texts in many languages for the next, the previous or more pages of a list.
 
-In the languages that most lists speak. Knows no page.
+Vocabulary only; knows no page.
 """
 
 # ruff: noqa: RUF001  # letters of other scripts are what this is about
@@ -46,4 +46,4 @@ MORE: Final = re.compile(
     r"|daha fazla (?:göster|yükle)|加载更多|查看更多|もっと見る|더 ?보기",
     re.IGNORECASE,
 )
-"""What leads on only where it leads to more of the same list."""
+"""Counts only if the link leads to more of the same list."""

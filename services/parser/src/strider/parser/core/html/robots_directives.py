@@ -1,9 +1,8 @@
-"""What does a page ask of robots?
+"""Collect the robots directives of a page that apply to our robot.
 
-Directives stand in meta elements (named `robots`, or as a robot) and in X-Robots-Tag headers
-(which may begin with the robot's name, and go on with those of others). Those for another robot are not
-ours. What follows from them is decided by others; here they are only heard, also where they stand between
-semicolons or spaces instead of commas.
+Directives stand in meta elements (named `robots`, or like a robot) and in X-Robots-Tag headers (which may
+start with a robot's name, and continue with those of others). Semicolons and spaces are accepted as
+separators besides commas. What follows from a directive is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ MAX_DIRECTIVE_CHARS: Final = 100
 _VALUED_DIRECTIVES: Final = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview", "notranslate"}
 )
-"""Directives before whose colon no robot's name stands."""
+"""Directives that have a value after a colon, where otherwise a robot's name ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsDirectives:
-    """What holds for us."""
+    """The directives that apply to our robot."""
 
     names: tuple[str, ...] = ()
     noindex: bool = False
@@ -36,38 +35,47 @@ class RobotsDirectives:
     noarchive: bool = False
 
 
-def collect_directives(
-    metas: Iterable[MetaTag], headers: Iterable[tuple[str, str]], *, robot_name: str
-) -> RobotsDirectives:
-    """Gather the directives of a page for the robot of this name (lower case)."""
-    heard = dict.fromkeys(_said(metas, headers, robot_name))
-    words = tuple(heard)[:MAX_DIRECTIVES]
-    if not words:
-        return _NO_DIRECTIVES
-    none = "none" in heard
-    return RobotsDirectives(
-        words,
-        noindex=none or "noindex" in heard,
-        nofollow=none or "nofollow" in heard,
-        noarchive="noarchive" in heard,
-    )
-
-
 _NO_DIRECTIVES: Final = RobotsDirectives()
 
 
-def _said(metas: Iterable[MetaTag], headers: Iterable[tuple[str, str]], robot_name: str) -> Iterator[str]:
+def collect_directives(
+    metas: Iterable[MetaTag], headers: Iterable[tuple[str, str]], *, robot_name: str
+) -> RobotsDirectives:
+    """Return the directives of a page for the robot of this name (lower case)."""
+    found = dict.fromkeys(_applicable_directives(metas, headers, robot_name))
+    names = tuple(found)[:MAX_DIRECTIVES]
+    if not names:
+        return _NO_DIRECTIVES
+    none = "none" in found
+    return RobotsDirectives(
+        names,
+        noindex=none or "noindex" in found,
+        nofollow=none or "nofollow" in found,
+        noarchive="noarchive" in found,
+    )
+
+
+def _applicable_directives(
+    metas: Iterable[MetaTag], headers: Iterable[tuple[str, str]], robot_name: str
+) -> Iterator[str]:
     for meta in metas:
         if meta.name in {ANY_ROBOT, robot_name}:
-            yield from _split(meta.content)
+            yield from _meta_directives(meta.content)
     for name, value in headers:
         if name.lower() == X_ROBOTS_TAG:
             yield from _header_directives(value, robot_name)
 
 
+_SEPARATOR: Final = re.compile("[,;]")
+
+
+_ROBOT_NAME: Final = re.compile("bot|spider|crawler|slurp")
+"""Within a value, text before a colon is a robot's name only if it looks like one."""
+
+
 def _header_directives(value: str, robot_name: str) -> Iterator[str]:
     is_ours = True
-    for at, part in enumerate(_PARTING.split(value.lower())):
+    for at, part in enumerate(_SEPARATOR.split(value.lower())):
         named, colon, rest = part.partition(":")
         named = named.strip()
         is_named = bool(colon) and named not in _VALUED_DIRECTIVES
@@ -76,17 +84,12 @@ def _header_directives(value: str, robot_name: str) -> Iterator[str]:
         elif is_named and (not at or _ROBOT_NAME.search(named)):
             is_ours = False
         if is_ours:
-            yield from _words(part)
+            yield from _split_part(part)
 
 
-_PARTING: Final = re.compile("[,;]")
-_ROBOT_NAME: Final = re.compile("bot|spider|crawler|slurp")
-"""Within a value, what stands before a colon is a robot's name only where it looks like one."""
-
-
-def _split(text: str) -> Iterator[str]:
-    for part in _PARTING.split(text.lower()):
-        yield from _words(part)
+def _meta_directives(text: str) -> Iterator[str]:
+    for part in _SEPARATOR.split(text.lower()):
+        yield from _split_part(part)
 
 
 _KNOWN_DIRECTIVES: Final = frozenset(
@@ -99,8 +102,8 @@ _KNOWN_DIRECTIVES: Final = frozenset(
 _INVISIBLE_CHARS: Final = " \t\r\n\f\v\xa0\u200b\u200c\u200d\u2060\ufeff\"'"
 
 
-def _words(part: str) -> Iterator[str]:
-    """Give the directives of one part: mostly one, and several where only spaces stand between them."""
+def _split_part(part: str) -> Iterator[str]:
+    """Yield the directives of one part: usually one, or several if only spaces separate known ones."""
     word = part.strip(_INVISIBLE_CHARS)
     several = word.split()
     if len(several) > 1 and _KNOWN_DIRECTIVES.issuperset(several):

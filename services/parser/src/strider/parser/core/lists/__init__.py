@@ -1,1 +1,1 @@
-"""TODO: lists."""
+"""Parse documents that list URLs: sitemaps, feeds and JSON feeds."""

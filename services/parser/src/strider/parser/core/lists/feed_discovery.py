@@ -1,7 +1,7 @@
-"""Where may a site have its feeds, if its pages do not say so?
+"""Guess the feed URLs of a site whose pages do not declare any.
 
-First at the addresses that they link to and that are called like feeds; then at those where most programs
-that run sites put them. These are candidates: only a look tells.
+Candidates are links that look like feeds, and the usual paths of common site software. A fetch has to confirm
+them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ COMMON_PATHS: Final = (
     *("/blog/rss.xml", "/feeds/posts/default"),
 )
 MAX_LINKED_FEEDS: Final = 20
-NOWHERE: Final = ".invalid"
-"""The hosts of pages of which nobody said where they come from."""
+PLACEHOLDER_TLD: Final = ".invalid"
+"""Top-level domain of pages of unknown origin."""
 
 _FEED_URL: Final = re.compile(
     r"^\S+?(?:/(?:feeds?|rss2?|atom)/?|/(?:feed|rss|rss2|atom|index)\.xml|/feed\.json|\.(?:rss|atom|rdf)"
@@ -26,27 +26,27 @@ _FEED_URL: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _COMMENTS_PATH: Final = "/comments/"
-_WORDS: Final = ("feed", "rss", "atom", "index.xml", "rdf")
+_FEED_MARKERS: Final = ("feed", "rss", "atom", "index.xml", "rdf")
 
 
 def find_linked_feeds(urls: Sequence[str]) -> tuple[str, ...]:
-    """Find the links that are called like feeds; those of remarks are nobody's news."""
+    """Return the links that look like feeds, except feeds of comments."""
     lines = "\n".join(urls)
     lower = lines.lower()
-    if not any(word in lower for word in _WORDS):
+    if not any(word in lower for word in _FEED_MARKERS):
         return ()
     found = (match[0] for match in _FEED_URL.finditer(lines))
     return tuple(url for url in found if _COMMENTS_PATH not in url)[:MAX_LINKED_FEEDS]
 
 
 def looks_like_feed_url(url: str) -> bool:
-    """Say whether an address is called like a feed."""
+    """Whether a URL looks like a feed."""
     return _FEED_URL.fullmatch(url) is not None
 
 
 def common_feed_urls(url: str) -> tuple[str, ...]:
-    """Give the addresses of a site where feeds mostly are; nothing for what is of no site."""
-    if not url.startswith(("http://", "https://")) or host_of(url).endswith(NOWHERE):
+    """Return the usual feed URLs of a site; empty for a page of unknown origin."""
+    if not url.startswith(("http://", "https://")) or host_of(url).endswith(PLACEHOLDER_TLD):
         return ()
-    home = origin_of(url)
-    return tuple(f"{home}{path}" for path in COMMON_PATHS)
+    site = origin_of(url)
+    return tuple(f"{site}{path}" for path in COMMON_PATHS)

@@ -1,8 +1,7 @@
-"""Which moment does a date in a feed or sitemap mean?
+"""Parse the timestamps of feeds and sitemaps.
 
-Feeds say dates by RFC 822, W3C-DTF, ISO 8601 without its signs, and by habit. A date without a zone, or with
-one that nobody knows, is taken for UTC, one without a time for its midnight. What is no date is none; nothing
-is guessed.
+Feeds use RFC 822, W3C-DTF, ISO 8601 without separators, and informal dates. Without a known zone a date is
+taken as UTC, without a time as midnight. Invalid dates are rejected; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -20,28 +19,28 @@ _ISO: Final = re.compile(
     r"(\d{4})(?:-?(\d\d)(?:-?(\d\d)(?:[Tt ]\s*(\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,]\d+)?)?)?"
     r"\s*([Zz]|UTC|GMT|[+-]\d\d:?(?:\d\d)?)?(?:\[[\w/+-]{1,40}\])?)?)?)?$"
 )
-_PLAIN: Final = re.compile(
+_PLAIN_ISO: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:Z|[+-][0-9]{2}:[0-9]{2}))?"
 )
-_SECONDS: Final = re.compile(r"1\d{9}(?:\d{3})?")
-"""Since 1970, or thousands of these."""
+_UNIX_TIME: Final = re.compile(r"1\d{9}(?:\d{3})?")
+"""Seconds or milliseconds since 1970."""
 
-_MAILED: Final = re.compile(
+_RFC_822: Final = re.compile(
     r"(?:[A-Za-z]{3}, )?([0-9]{1,2}) (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) ([0-9]{4})"
     r" ([0-9]{2}):([0-9]{2}):([0-9]{2}) (?:GMT|UTC|([+-])(0[0-9]|1[0-4])([0-5][0-9]))"
 )
-"""A date of mail, as nearly all feeds write theirs."""
+"""RFC 822, which nearly all feeds use."""
 _MONTHS: Final = "JanFebMarAprMayJunJulAugSepOctNovDec"
 
 _ORDINAL_DATE: Final = re.compile(r"(\d{4})-?(\d{3})$")
 EARLIEST_YEAR: Final = 1970
 HOURS_PER_DAY: Final = 24
-"""Of a day: its last is the midnight of the next."""
+"""ISO 8601 allows 24:00 for the midnight that ends a day."""
 
 
 def parse_ms(text: str) -> int:
-    """Give milliseconds since 1970; -1 for what is no date."""
-    if _PLAIN.fullmatch(text):  # nearly all of a sitemap's, and ten times as fast
+    """Return milliseconds since 1970; -1 for an invalid date."""
+    if _PLAIN_ISO.fullmatch(text):  # Most dates of sitemaps; ten times as fast as the general case.
         try:
             found = datetime.fromisoformat(text)
         except ValueError:
@@ -52,29 +51,29 @@ def parse_ms(text: str) -> int:
     return timestamp_ms(parse_timestamp(text))
 
 
-def timestamp_ms(moment: datetime | None) -> int:
-    """Give the milliseconds of a moment since 1970; -1 for none."""
-    return NO_TIMESTAMP if moment is None else (moment - _EPOCH) // timedelta(milliseconds=1)
+def timestamp_ms(timestamp: datetime | None) -> int:
+    """Return a timestamp as milliseconds since 1970; -1 for None."""
+    return NO_TIMESTAMP if timestamp is None else (timestamp - _EPOCH) // timedelta(milliseconds=1)
 
 
 def to_iso_utc(text: str) -> str:
-    """Write a date as ISO 8601 in UTC, to the second; empty for what is no date."""
+    """Return a date as ISO 8601 in UTC, to the second; empty for an invalid date."""
     return format_iso_utc(parse_timestamp(text))
 
 
-def format_iso_utc(moment: datetime | None) -> str:
-    """Write a moment as ISO 8601; empty for none."""
-    return "" if moment is None else f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+def format_iso_utc(timestamp: datetime | None) -> str:
+    """Format a timestamp as ISO 8601; empty for None."""
+    return "" if timestamp is None else f"{timestamp:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def parse_timestamp(text: str) -> datetime | None:
-    """Read a date in any of the forms that feeds use."""
-    wanted = " ".join(text[:MAX_DATE_CHARS].split())
-    if not wanted:
+    """Parse a date in any format that feeds use; None if it is invalid."""
+    normalized = " ".join(text[:MAX_DATE_CHARS].split())
+    if not normalized:
         return None
     for read in (_parse_rfc_822, _parse_iso, _parse_words):
         try:
-            found = read(wanted)
+            found = read(normalized)
             if found is not None and found.year >= EARLIEST_YEAR:
                 return found.astimezone(UTC)
         except (ValueError, OverflowError):
@@ -83,8 +82,8 @@ def parse_timestamp(text: str) -> datetime | None:
 
 
 def _parse_rfc_822(text: str) -> datetime | None:
-    """Read what `_of_words` reads as well, in a quarter of its time."""
-    match = _MAILED.fullmatch(text)
+    """Parse RFC 822, which `_parse_words` could parse as well, in a quarter of its time."""
+    match = _RFC_822.fullmatch(text)
     if match is None:
         return None
     day, name, year, hour, minute, second, sign, hours, minutes = match.groups()
@@ -97,7 +96,7 @@ def _parse_rfc_822(text: str) -> datetime | None:
 
 
 def _parse_iso(text: str) -> datetime | None:
-    if _SECONDS.fullmatch(text):
+    if _UNIX_TIME.fullmatch(text):
         return _EPOCH + timedelta(seconds=int(text[:10]))
     if ordinal := _ORDINAL_DATE.match(text):
         return datetime(int(ordinal[1]), 1, 1, tzinfo=UTC) + timedelta(days=int(ordinal[2]) - 1)
@@ -111,10 +110,10 @@ def _parse_iso(text: str) -> datetime | None:
     if hour > HOURS_PER_DAY or minute > 59 or second > 60:  # noqa: PLR2004  # an hour's, a leap second
         return None
     moment = day_begins + timedelta(hours=hour, minutes=minute, seconds=second)
-    return moment - _offset(match[7] or "")
+    return moment - _zone_offset(match[7] or "")
 
 
-def _offset(zone: str) -> timedelta:
+def _zone_offset(zone: str) -> timedelta:
     if not zone.startswith(("+", "-")):
         return timedelta(0)
     digits = zone[1:].replace(":", "").ljust(4, "0")
@@ -123,11 +122,11 @@ def _offset(zone: str) -> timedelta:
 
 
 def _parse_words(text: str) -> datetime | None:
-    said = parse_date_text(text)
-    if said is None:
+    parsed = parse_date_text(text)
+    if parsed is None:
         return None
-    hour, minute, second = said.time or (0, 0, 0)
+    hour, minute, second = parsed.time or (0, 0, 0)
     if hour > HOURS_PER_DAY or minute > 59:  # noqa: PLR2004  # an hour's
         return None
-    day = datetime(said.year, said.month, said.day, tzinfo=UTC)
-    return day + timedelta(hours=hour, minutes=minute - (said.utc_offset_minutes or 0), seconds=second)
+    day = datetime(parsed.year, parsed.month, parsed.day, tzinfo=UTC)
+    return day + timedelta(hours=hour, minutes=minute - (parsed.utc_offset_minutes or 0), seconds=second)

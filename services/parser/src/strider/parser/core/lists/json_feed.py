@@ -1,7 +1,6 @@
-"""What does a JSON Feed list?
+"""Parse JSON Feed documents.
 
-Takes the text of one; what is no such thing lists nothing. Values of another type than the standard's are
-left out, each for itself.
+A document of another shape lists nothing. Values of an unexpected type are skipped one by one.
 """
 
 from __future__ import annotations
@@ -18,27 +17,27 @@ from .models import MAX_DETAIL_BYTES, MAX_ENTRIES, MAX_TEXT_CHARS, NO_DETAILS, L
 
 
 def parse_json_feed(text: str, url: str, *, with_details: bool) -> ListDocument:
-    """Read a feed; `url` is what its links are resolved against."""
-    told = _read(text.lstrip("\ufeff"))
-    if not isinstance(told, dict):
+    """Parse a feed; its links are resolved against `url`."""
+    feed = _load(text.lstrip("\ufeff"))
+    if not isinstance(feed, dict):
         return ListDocument()
-    items = told.get("items")
+    items = feed.get("items")
     rows = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-    home = resolve_url(_text(told, "home_page_url"), url)
-    about = {"title": _text(told, "title"), "url": home, "author": _author(told)}
+    home_url = resolve_url(_text(feed, "home_page_url"), url)
+    about = {"title": _text(feed, "title"), "url": home_url, "author": _author(feed)}
     return ListDocument(
-        title=_text(told, "title"),
-        description=_text(told, "description"),
-        language=_text(told, "language"),
-        url=home,
+        title=_text(feed, "title"),
+        description=_text(feed, "description"),
+        language=_text(feed, "language"),
+        url=home_url,
         about={name: value for name, value in about.items() if value},
-        entries=_entries(rows[:MAX_ENTRIES], url, room_for_details=MAX_DETAIL_BYTES if with_details else 0),
+        entries=_entries(rows[:MAX_ENTRIES], url, detail_budget=MAX_DETAIL_BYTES if with_details else 0),
         found=len(rows),
     )
 
 
-def _read(text: str) -> Any:
-    """Read the object, repaired where it is broken and that is safe."""
+def _load(text: str) -> Any:
+    """Load the JSON value, repaired if that is safe; None if it is invalid."""
     try:
         return json.loads(text, strict=False)
     except RecursionError:
@@ -50,19 +49,19 @@ def _read(text: str) -> Any:
 MAX_AUTHORS: Final = 20
 
 
-def _entries(rows: list[dict[str, Any]], base: str, *, room_for_details: int) -> list[ListEntry]:
+def _entries(rows: list[dict[str, Any]], base: str, *, detail_budget: int) -> list[ListEntry]:
     entries = []
     for row in rows:
         details = NO_DETAILS
-        if room_for_details > 0:
+        if detail_budget > 0:
             details = _details(row)
-            room_for_details -= len(str(details))
+            detail_budget -= len(str(details))
         entries.append(_entry(row, base, details))
     return entries
 
 
 def _entry(row: dict[str, Any], base: str, details: dict[str, Any]) -> ListEntry:
-    identity = _identity(row.get("id"))
+    identity = _id_text(row.get("id"))
     own = _text(row, "url") or _text(row, "external_url")
     if not own and identity.startswith(("http://", "https://")):
         own = identity
@@ -76,7 +75,7 @@ def _entry(row: dict[str, Any], base: str, details: dict[str, Any]) -> ListEntry
 
 def _details(row: dict[str, Any]) -> dict[str, Any]:
     details = {
-        "id": _identity(row.get("id")),
+        "id": _id_text(row.get("id")),
         "published_at": to_iso_utc(_text(row, "date_published")),
         "updated_at": to_iso_utc(_text(row, "date_modified")),
         "author": _author(row),
@@ -86,8 +85,8 @@ def _details(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in details.items() if value}
 
 
-def _identity(value: Any) -> str:
-    """Write an id; numbers are what the first version of the format allowed."""
+def _id_text(value: Any) -> str:
+    """Return an id as text; the first version of the format allowed numbers."""
     return str(value)[:MAX_TEXT_CHARS] if isinstance(value, str | int | float) else ""
 
 

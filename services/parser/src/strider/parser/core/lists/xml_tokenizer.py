@@ -1,8 +1,8 @@
-"""What tags and texts does XML consist of, however broken it is?
+"""Tokenize XML leniently into tags and texts, however broken it is.
 
-Walks over characters once, in time that grows with their number alone: unclosed tags, stray ampersands,
-HTML's entities and missing ends are what feeds are made of. Declarations of entities are never looked at,
-so there is nothing to expand and nothing to fetch. Knows no format; says names by their usual prefix.
+One pass in linear time; tolerates unclosed tags, stray ampersands, HTML entities and missing end tags, which
+are common in feeds. Entity declarations are ignored, so that nothing is expanded or fetched. Knows no format;
+names get the usual prefix of their namespace.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PREFIX_OF_NAMESPACE: Final = {
     "http://www.google.com/schemas/sitemap-video/1.1": "video",
     "http://www.google.com/schemas/sitemap-news/0.9": "news",
 }
-"""The usual prefix of a namespace; whatever a document calls it, it is called so here."""
+"""The prefix used here for a namespace, whatever prefix a document declares."""
 
 
 class XmlToken(NamedTuple):
@@ -52,17 +52,17 @@ class XmlToken(NamedTuple):
 
     kind: int
     name: str
-    """Of a tag, in lower case; the prefix of the document's own root is left out."""
+    """Name of a tag in lower case, without the prefix of the document's root element."""
     value: str
-    """A text without entities; of a start, its attributes as they stand."""
+    """The decoded text; of a start tag its unparsed attributes."""
 
 
-def tokenize(text: str, names: Names | None = None) -> Iterator[XmlToken]:
-    """Give tags and texts in their order; an empty element is a start and an end.
+def tokenize(text: str, names: XmlNames | None = None) -> Iterator[XmlToken]:
+    """Yield tags and texts in order; an empty element yields a start and an end.
 
-    Of a document in pieces each is read with the names that were heard in those before.
+    For a document in pieces, pass the names of the previous pieces.
     """
-    names = names or Names()
+    names = names or XmlNames()
     at, size = 0, len(text)
     while at < size:
         opening = text.find("<", at)
@@ -79,7 +79,7 @@ def tokenize(text: str, names: Names | None = None) -> Iterator[XmlToken]:
             continue
         at = match.end()
         is_end, raw, rest = match.group(1, 2, 3) if match[2] else match.group(4, 5, 6)
-        name = names.of(raw, rest)
+        name = names.normalize(raw, rest)
         if is_end:
             yield XmlToken(END, name, "")
             continue
@@ -88,32 +88,32 @@ def tokenize(text: str, names: Names | None = None) -> Iterator[XmlToken]:
             yield XmlToken(END, name, "")
 
 
-def attributes(raw: str) -> dict[str, str]:
-    """Read the attributes of a start; names in lower case."""
+def parse_attributes(raw: str) -> dict[str, str]:
+    """Parse the attributes of a start tag; names in lower case."""
     return {
         name.lower(): decode_references(one or other or bare)
         for name, one, other, bare in _ATTRIBUTE.findall(raw)
     }
 
 
-def decode_references(text: str) -> str:
-    """Give the characters that references stand for; a name counts with its semicolon alone.
-
-    Of addresses whose ampersands nobody wrote as such, `&copy=2` and `&region=eu` are parts, and no signs.
-    """
-    return _REFERENCE.sub(_meant, text)
-
-
 _REFERENCE: Final = re.compile(r"&(?:#(?:[0-9]{1,9}|[xX][0-9a-fA-F]{1,8});?|([A-Za-z][A-Za-z0-9]{1,31};))")
 
 
-def _meant(match: re.Match[str]) -> str:
+def decode_references(text: str) -> str:
+    """Decode character references; named ones only with their semicolon.
+
+    URLs often contain unescaped ampersands: `&copy=2` and `&region=eu` are parameters, not references.
+    """
+    return _REFERENCE.sub(_decode_reference, text)
+
+
+def _decode_reference(match: re.Match[str]) -> str:
     name: str | None = match[1]
     return unescape(match[0]) if name is None else html5.get(name, match[0])
 
 
 def _skip_non_tag(text: str, opening: int) -> tuple[int, str]:
-    """Pass over what begins with < and is no tag; gives where it ends, and what of it is text."""
+    """Skip what starts with < and is not a tag; return its end, and which part of it is text."""
     if text.startswith("<![CDATA[", opening):
         end = text.find("]]>", opening)
         return (len(text), text[opening + 9 :]) if end < 0 else (end + 3, text[opening + 9 : end])
@@ -135,34 +135,34 @@ def _after_declaration(text: str, opening: int) -> int:
     return len(text) if end < 0 else end + 1
 
 
-class Names:
-    """What a document calls its namespaces."""
+class XmlNames:
+    """Maps the namespace prefixes of a document to the usual ones."""
 
     def __init__(self) -> None:
         self._prefixes: dict[str, str] = {}
         self._root = ""
-        self._known: dict[str, str] = {}
+        self._cache: dict[str, str] = {}
 
-    def of(self, raw: str, rest: str) -> str:
-        """Give the usual name of an element."""
+    def normalize(self, raw: str, rest: str) -> str:
+        """Return the usual name of an element."""
         if "xmlns:" in rest:
-            self._learn(rest)
-        name = self._known.get(raw)
+            self._add_namespaces(rest)
+        name = self._cache.get(raw)
         if name is None:
-            name = self._known[raw] = self._find(raw)
+            name = self._cache[raw] = self._usual_name(raw)
         return name
 
-    def _learn(self, rest: str) -> None:
-        for name, uri in attributes(rest).items():
+    def _add_namespaces(self, rest: str) -> None:
+        for name, uri in parse_attributes(rest).items():
             if name.startswith("xmlns:"):
                 usual = _PREFIX_OF_NAMESPACE.get(
                     uri.strip().lower().rstrip("/"), _PREFIX_OF_NAMESPACE.get(uri.strip().lower())
                 )
                 if usual is not None and self._prefixes.get(name[6:]) != usual:
                     self._prefixes[name[6:]] = usual
-                    self._known.clear()
+                    self._cache.clear()
 
-    def _find(self, raw: str) -> str:
+    def _usual_name(self, raw: str) -> str:
         prefix, colon, local = raw.lower().partition(":")
         is_root = not self._root
         if is_root:

@@ -1,1 +1,1 @@
-"""TODO: products."""
+"""Extract products from structured data, meta elements, scripts and visible signals."""

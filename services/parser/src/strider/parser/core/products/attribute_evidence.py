@@ -1,7 +1,6 @@
-"""What is known of one product, who said it, and how far that is to be believed?
+"""Merge the attributes of one product from several sources, with source and confidence.
 
-Takes what sources say one after the other, the most trusted first; each attribute is from the first that
-says it.
+Sources are added in order of trust; each attribute is from the first source that has it.
 """
 
 from __future__ import annotations
@@ -21,54 +20,61 @@ SOURCE_CONFIDENCES: Final = {
     AttributeSource.META: 0.7,
     AttributeSource.HEURISTIC: 0.5,
 }
-"""Of what a source says outright."""
+"""Confidence in explicit values of a source."""
 
 HEADING_CONFIDENCE: Final = 0.8
-"""Of a name that is the heading of what is sold."""
+"""Confidence in a name that is the heading of the offer."""
 PAGE_CONFIDENCE: Final = 0.4
-"""Of what is said of the page, not of what it sells."""
-LIKELY: Final = 0.35
-"""Of what nobody says, and mostly holds where other things are said."""
+"""Confidence in values about the page rather than the product."""
+ASSUMED_CONFIDENCE: Final = 0.35
+"""Confidence in values that no source states, but that usually hold given the others."""
 VISIBLE_PRICE_CONFIDENCE: Final = 0.6
-"""Of a price that is shown with what it was before, where that is what data says."""
+"""Confidence in a visible price that is shown with its former price, which structured data has as the price.
+"""
+
+
+_PRICE_ATTRIBUTES: Final = frozenset({"currency", "price_low", "price_high"})
+
+
+CERTAIN_CONFIDENCE: Final = SOURCE_CONFIDENCES[AttributeSource.SITE_PARSER]
+"""Site parsers know the page's structure; heuristics do not correct them."""
 
 
 @dataclass(slots=True)
-class Known:
-    """One product, as far as it is known: attributes with who said them."""
+class ProductEvidence:
+    """The attributes of one product, each with source and confidence."""
 
     name: str
-    told: dict[str, tuple[Any, AttributeSource, float]] = field(default_factory=dict)
+    attributes: dict[str, tuple[Any, AttributeSource, float]] = field(default_factory=dict)
 
-    def hear(self, source: AttributeSource, said: Mapping[str, Any], confidence: float | None = None) -> None:
-        """Take in what was not known yet; what belongs together is believed together or not at all."""
-        has_price = "price" in self.told
-        for attribute, value in said.items():
-            is_of_price = attribute in _PRICE_ATTRIBUTES and has_price
-            if is_of_price and "price" in said and self.told["price"][0] != said["price"]:
+    def add(
+        self, source: AttributeSource, values: Mapping[str, Any], confidence: float | None = None
+    ) -> None:
+        """Add attributes that are still unknown; price, currency and range are only taken from the same
+        offer.
+        """
+        has_price = "price" in self.attributes
+        for attribute, value in values.items():
+            belongs_to_price = attribute in _PRICE_ATTRIBUTES and has_price
+            if belongs_to_price and "price" in values and self.attributes["price"][0] != values["price"]:
                 continue
             if attribute == "old_price" and has_price and not self._is_above_price(value):
                 continue
             if value is not None and value not in ("", (), {}):
-                sure = SOURCE_CONFIDENCES[source] if confidence is None else confidence
-                self.told.setdefault(attribute, (value, source, sure))
+                certainty = SOURCE_CONFIDENCES[source] if confidence is None else confidence
+                self.attributes.setdefault(attribute, (value, source, certainty))
 
-    def correct_price(self, source: AttributeSource, shown: Mapping[str, Any]) -> None:
-        """Believe a price that is shown where data says none at all, or what the page says it was before."""
-        price, before = shown.get("price", ""), shown.get("old_price", "")
-        if not price or "price" not in self.told or self.told["price"][2] >= CERTAIN_CONFIDENCE:
+    def correct_price(self, source: AttributeSource, visible: Mapping[str, Any]) -> None:
+        """Correct the price by the visible one: if it is zero, or equals the visible former price."""
+        price, former = visible.get("price", ""), visible.get("old_price", "")
+        if not price or "price" not in self.attributes or self.attributes["price"][2] >= CERTAIN_CONFIDENCE:
             return
-        said = float(self.told["price"][0])
-        if said == 0:
-            del self.told["price"]
-        elif before and said == float(before) > float(price):
-            self.told["price"] = (price, source, VISIBLE_PRICE_CONFIDENCE)
-            self.told.pop("old_price", None)
+        declared = float(self.attributes["price"][0])
+        if declared == 0:
+            del self.attributes["price"]
+        elif former and declared == float(former) > float(price):
+            self.attributes["price"] = (price, source, VISIBLE_PRICE_CONFIDENCE)
+            self.attributes.pop("old_price", None)
 
     def _is_above_price(self, value: Any) -> bool:
-        return bool(value) and float(value) > float(self.told["price"][0])
-
-
-_PRICE_ATTRIBUTES: Final = frozenset({"currency", "price_low", "price_high"})
-CERTAIN_CONFIDENCE: Final = SOURCE_CONFIDENCES[AttributeSource.SITE_PARSER]
-"""Who knows the page's make is not corrected by who only looks at it."""
+        return bool(value) and float(value) > float(self.attributes["price"][0])

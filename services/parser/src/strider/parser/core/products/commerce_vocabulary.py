@@ -1,6 +1,6 @@
-"""The words of shops, in the languages that most of them speak: for buying, for stock, for numbers.
+"""Terms of shops in many languages: buying, stock, identifiers, brands, ratings.
 
-Says which state a text names, and which number or brand a label announces. Knows no page.
+Recognizes the availability that a text states, and the identifier or brand after a label. Knows no page.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _any_of(*words: str) -> str:
     return "|".join(words)
 
 
-BUY: Final = re.compile(
+BUY_PHRASES: Final = re.compile(
     _any_of(
         r"\b(?:add(?: item)? to (?:my |your |the )?(?:shopping )?(?:cart|bag|basket|trolley|order|tote)",
         r"buy (?:it )?now|order now|add for (?=[^\w\s]?\d)|(?:zum|in) (?:den )?warenkorb|ajouter au caddie",
@@ -55,7 +55,7 @@ _NEGATIONS: Final = _any_of(
     r"not|no longer|never|nicht|kein|derzeit nicht|non|pas|no|não|sin|sem|niet|ikke|inte|ej|slut|nie|není",
     r"nincs|ei|nu este|nije|нет|не|немає|μη|tidak|غير",
 )
-_STATES: Final = {
+_STATE_TERMS: Final = {
     Availability.OUT_OF_STOCK: _any_of(
         r"(?:stock|lagerbestand|bestand|voorraad|lager|stan)\s?:?\s?0(?![\d.,])|out[ -]?of[ -]?stock"
         r"|sold[ -]?out|not (?:currently )?available|currently unavailable|unavailable",
@@ -85,11 +85,12 @@ _STATES: Final = {
     ),
     Availability.IN_STOCK: _any_of(
         r"(?:stock|lagerbestand|bestand|voorraad)\s?:?\s?[1-9]\d*",
-        rf"{_IN_STOCK_TERMS}|ready to ship|ships (?:in|within|today|now)|usually ships|\d+ (?:in stock|available)",
+        _IN_STOCK_TERMS,
+        r"ready to ship|ships (?:in|within|today|now)|usually ships|\d+ (?:in stock|available)",
         r"disponibilità immediata|spedizione immediata|lieferzeit:? (?:ca\.? )?\d",
     ),
 }
-"""In the order in which they are looked for: what is not there is said with the word for being there."""
+"""In the order of matching: out-of-stock phrases contain the in-stock ones."""
 
 _UNSPACED_STATE_TERMS: Final = {
     Availability.OUT_OF_STOCK: r"在庫切れ|品切れ|入荷待ち|无货|無貨|已售完|補貨中|일시품절"
@@ -97,7 +98,7 @@ _UNSPACED_STATE_TERMS: Final = {
     Availability.PREORDER: r"予約受付|预售|預購|예약",
     Availability.IN_STOCK: r"在庫あり|有货|有貨|现货|現貨|재고 있음|มีสินค้า",
 }
-"""In scripts that put no space between words."""
+"""Terms in scripts without spaces between words."""
 
 _STATE_PATTERNS: Final = tuple(
     (
@@ -108,7 +109,7 @@ _STATE_PATTERNS: Final = tuple(
             re.IGNORECASE,
         ),
     )
-    for state, words in _STATES.items()
+    for state, words in _STATE_TERMS.items()
 )
 
 _NUMBER_WORD: Final = r"(?:no|nr|num(?:ber|mer)?|code|id|#)"
@@ -125,13 +126,13 @@ CODE_LABEL: Final = _any_of(
     r"品番|商品番号|商品コード|货号|貨號|商品编号|商品編號"
     r"|품번|상품코드|상품번호|asin|mã sản phẩm|\u05de\u05e7\u05f4?\u05d8",
 )
-"""What a shop calls the number by which it sells a thing."""
+"""Labels of the identifier by which a shop sells a product."""
 
 MODEL_LABEL: Final = _any_of(
     rf"item model {_NUMBER_WORD}|model(?: {_NUMBER_WORD})?|modell(?:nummer|-nr)?|modèle|modelo|part (?:no"
     rf"|number|#)|型番|型号|型號",
 )
-"""What makers call their number; shops sell by it where they have none of their own."""
+"""Labels of the identifier of the manufacturer; some shops have no other."""
 
 SKU_LABEL: Final = _any_of(CODE_LABEL, MODEL_LABEL)
 MPN_LABEL: Final = _any_of(
@@ -182,21 +183,23 @@ _REVIEW_COUNT: Final = re.compile(
     re.IGNORECASE,
 )
 
-_NUMBER: Final = re.compile(r"[^\W_][\w./+-]{1,39}")
-_LEAD: Final = re.compile(rf"^\W*(?:{SKU_LABEL}|{GTIN_LABEL})(?![^\W\d_])[\s.:#°º\uff1a]*", re.IGNORECASE)
+_IDENTIFIER: Final = re.compile(r"[^\W_][\w./+-]{1,39}")
+_IDENTIFIER_LABEL: Final = re.compile(
+    rf"^\W*(?:{SKU_LABEL}|{GTIN_LABEL})(?![^\W\d_])[\s.:#°º\uff1a]*", re.IGNORECASE
+)
 MAX_LINES: Final = 2_000
 
 
 def parse_availability(text: str) -> str:
-    """Give the state that a short text names; empty for none."""
+    """Return the availability that a short text states; empty if none."""
     if len(text) > MAX_STATE_CHARS and not text.startswith("http"):
         return ""
-    wanted = text.rpartition("/")[2] if text.startswith("http") else text
-    return next((state for state, words in _STATE_PATTERNS if words.search(wanted)), "")
+    normalized = text.rpartition("/")[2] if text.startswith("http") else text
+    return next((state for state, words in _STATE_PATTERNS if words.search(normalized)), "")
 
 
 def parse_rating(text: str) -> float | None:
-    """Give the rating that a text names, of five; None for none."""
+    """Return the rating in a text on a scale of five; None if there is none."""
     match = _RATING.search(text)
     if match is None:
         return None
@@ -205,14 +208,14 @@ def parse_rating(text: str) -> float | None:
 
 
 def parse_review_count(text: str) -> int | None:
-    """Give how many reviews a text counts; None for none."""
+    """Return the number of reviews in a text; None if there is none."""
     match = next((one for one in _REVIEW_COUNT.finditer(text) if "review" in one[0].lower()), None)
     match = match or _REVIEW_COUNT.search(text)
     return int(re.sub(r"\D", "", match[1] or match[2])) if match else None
 
 
-def labelled(label: str, text: str) -> str:
-    """Give what stands behind a label, in its line or in the next one; empty where nothing does."""
+def find_labelled_value(label: str, text: str) -> str:
+    """Return the value after a label, in its line or the next one; empty if there is none."""
     match = re.search(
         rf"^\W{{0,3}}(?:{label})(?![^\W\d_])\.?[ ]?(?:[:\uff1a#°º]|\n)[ :\uff1a#\n]{{0,3}}([^\n]{{1,60}})",
         text[:200_000],
@@ -222,37 +225,43 @@ def labelled(label: str, text: str) -> str:
 
 
 def parse_identifier(text: str) -> str:
-    """Give the number of a thing that a text says, with or without a label before it; empty for none."""
-    bare = _LEAD.sub("", text.strip())
-    match = _NUMBER.match(bare)
+    """Return the product identifier in a text, with or without a label; empty if there is none."""
+    bare = _IDENTIFIER_LABEL.sub("", text.strip())
+    match = _IDENTIFIER.match(bare)
     if match is None or not any(char.isdigit() for char in match[0]):
         return ""
     return match[0].rstrip(".-/")[:MAX_IDENTIFIER_CHARS]
 
 
+_LETTER_CODE: Final = re.compile(r"[A-Z][A-Z._/-]{1,19}")
+
+
 def parse_code(text: str) -> str:
-    """Give the number that an element states whose name says that it is one: it may be letters alone."""
+    """Return the code in an element that is named as an identifier; may consist of letters only."""
     number = parse_identifier(text)
-    bare = _LEAD.sub("", text.strip())
-    is_code = _LETTERS.fullmatch(bare) is not None and bare.upper() not in {"N/A", "NA", "SKU", "NONE"}
+    bare = _IDENTIFIER_LABEL.sub("", text.strip())
+    is_code = _LETTER_CODE.fullmatch(bare) is not None and bare.upper() not in {"N/A", "NA", "SKU", "NONE"}
     return number or (bare if is_code else "")
-
-
-_LETTERS: Final = re.compile(r"[A-Z][A-Z._/-]{1,19}")
-
-
-def parse_gtin(text: str) -> str:
-    """Give the GTIN that a text begins with, by its check digit; empty for none."""
-    match = _GTIN.search(text)
-    digits = "".join(filter(str.isdigit, match[0])) if match else ""
-    return digits if digits and is_gtin(digits) else ""
 
 
 _GTIN: Final = re.compile(r"(?<!\w)\d(?:[ -]?\d){7,13}(?!\w)")
 
 
+def parse_gtin(text: str) -> str:
+    """Return the GTIN at the start of a text, if its check digit is valid; empty otherwise."""
+    match = _GTIN.search(text)
+    digits = "".join(filter(str.isdigit, match[0])) if match else ""
+    return digits if digits and is_gtin(digits) else ""
+
+
+ISBN_DIGITS: Final = 10
+
+
+MIN_GTIN_DIGITS: Final = 8
+
+
 def is_gtin(digits: str) -> bool:
-    """Say whether digits are a GTIN, EAN, UPC or ISBN: of their length, and with their check digit."""
+    """Whether digits are a GTIN, EAN, UPC or ISBN, by length and check digit."""
     if len(digits) == ISBN_DIGITS:
         return sum((10 - at) * int(digit) for at, digit in enumerate(digits)) % 11 == 0
     padded = digits.zfill(14)
@@ -260,7 +269,3 @@ def is_gtin(digits: str) -> bool:
         return False
     weighed = sum(int(digit) * (3 if at % 2 == 0 else 1) for at, digit in enumerate(padded))
     return weighed % 10 == 0
-
-
-ISBN_DIGITS: Final = 10
-MIN_GTIN_DIGITS: Final = 8

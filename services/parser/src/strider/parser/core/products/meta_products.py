@@ -1,6 +1,6 @@
-"""What do the meta elements of a page say about its product?
+"""Read product attributes from meta elements.
 
-Takes properties by name: Open Graph with its prices, items' properties without their item, Twitter's labels.
+Sources: Open Graph with its prices, itemprops on meta elements, and the labels of Twitter cards.
 """
 
 from __future__ import annotations
@@ -17,46 +17,48 @@ MAX_OPEN_GRAPH_IMAGES: Final = 50
 
 
 def open_graph_attributes(properties: MetaProperties, base: str, title: str) -> dict[str, Any]:
-    """Read Open Graph, where it speaks of a product; `title` is what names the page, whoever says it."""
-    say = properties.first_of
-    amount = say("product:sale_price:amount", "product:price:amount", "og:price:amount")
-    if not amount and not say("og:type").startswith("product"):
+    """Return the attributes in Open Graph if it describes a product; `title` is the title of the page."""
+    first_of = properties.first_of
+    amount = first_of("product:sale_price:amount", "product:price:amount", "og:price:amount")
+    if not amount and not first_of("og:type").startswith("product"):
         return {}
-    before = say("product:original_price:amount", "og:price:standard_amount", "product:price:amount")
+    before = first_of("product:original_price:amount", "og:price:standard_amount", "product:price:amount")
     price, old = parse_amount(amount), parse_amount(before)
     images = list(
-        dict.fromkeys(filter(None, (resolve_url(said, base) for said in properties.all_values("og:image"))))
+        dict.fromkeys(
+            filter(None, (resolve_url(image_url, base) for image_url in properties.all_values("og:image")))
+        )
     )
     image = images[0] if images else ""
-    width, height = (parse_pixels(say(f"og:image:{side}")) for side in ("width", "height"))
+    width, height = (parse_pixels(first_of(f"og:image:{side}")) for side in ("width", "height"))
     return {
         "name": title,
-        "description": say("og:description")[:MAX_TEXT_CHARS],
+        "description": first_of("og:description")[:MAX_TEXT_CHARS],
         "price": price,
         "old_price": old if price and old and float(old) > float(price) else "",
         "currency": parse_currency_field(
-            say("product:price:currency", "og:price:currency", "product:sale_price:currency")
+            first_of("product:price:currency", "og:price:currency", "product:sale_price:currency")
         ),
-        "availability": map_availability(say("product:availability", "og:availability")),
-        "brand": say("product:brand", "og:brand"),
-        "category": say("product:category"),
-        "sku": say("product:retailer_item_id", "product:sku"),
-        "gtin": normalize_gtin(say("product:gtin", "product:ean", "product:upc", "product:isbn")),
-        "mpn": say("product:mfr_part_no"),
-        "condition": say("product:condition"),
+        "availability": map_availability(first_of("product:availability", "og:availability")),
+        "brand": first_of("product:brand", "og:brand"),
+        "category": first_of("product:category"),
+        "sku": first_of("product:retailer_item_id", "product:sku"),
+        "gtin": normalize_gtin(first_of("product:gtin", "product:ean", "product:upc", "product:isbn")),
+        "mpn": first_of("product:mfr_part_no"),
+        "condition": first_of("product:condition"),
         "image_urls": tuple(images[:MAX_OPEN_GRAPH_IMAGES]),
-        IMAGE_METADATA: {image: ImageMetadata(width, height, say("og:image:alt"))} if image else {},
+        IMAGE_METADATA: {image: ImageMetadata(width, height, first_of("og:image:alt"))} if image else {},
     }
 
 
-_CURRENCIES = (
+_CURRENCY_PROPERTIES = (
     *("pricecurrency", "currency", "product_currency", "og:price:currency", "product:price:currency"),
     "og:product:price:currency",
 )
 
 
 def page_meta_attributes(properties: MetaProperties, base: str) -> dict[str, Any]:
-    """Read what is said of the page that shows a product: it mostly fits the product too."""
+    """Return attributes of the page, which usually fit its product, too."""
     image = resolve_url(
         properties.first_of("og:image", "og:image:url", "twitter:image", "twitter:image:src"), base
     )
@@ -69,21 +71,23 @@ def page_meta_attributes(properties: MetaProperties, base: str) -> dict[str, Any
 
 
 def product_meta_attributes(properties: MetaProperties) -> dict[str, Any]:
-    """Read meta elements beside Open Graph: properties of items without their item, and Twitter's labels."""
-    say = properties.first_of
-    said: dict[str, Any] = {
-        "price": parse_amount(say("price", "product_price", "lowprice")),
-        "currency": parse_currency_field(say(*_CURRENCIES)),
-        "sku": say("sku", "productid"),
-        "gtin": normalize_gtin(say("gtin13", "gtin", "gtin12")),
-        "mpn": say("mpn"),
-        "brand": say("brand"),
-        "availability": map_availability(say("availability")),
+    """Return the attributes in meta elements besides Open Graph: itemprops and Twitter labels."""
+    first_of = properties.first_of
+    attributes: dict[str, Any] = {
+        "price": parse_amount(first_of("price", "product_price", "lowprice")),
+        "currency": parse_currency_field(first_of(*_CURRENCY_PROPERTIES)),
+        "sku": first_of("sku", "productid"),
+        "gtin": normalize_gtin(first_of("gtin13", "gtin", "gtin12")),
+        "mpn": first_of("mpn"),
+        "brand": first_of("brand"),
+        "availability": map_availability(first_of("availability")),
     }
     for number in ("1", "2"):
-        label, value = say(f"twitter:label{number}").lower(), say(f"twitter:data{number}")
+        label, value = first_of(f"twitter:label{number}").lower(), first_of(f"twitter:data{number}")
         if label in {"price", "preis", "prix", "precio"}:
-            said["price"] = said["price"] or parse_amount(value)
+            attributes["price"] = attributes["price"] or parse_amount(value)
         elif label in {"availability", "brand"}:
-            said[label] = said[label] or (map_availability(value) if label == "availability" else value)
-    return said
+            attributes[label] = attributes[label] or (
+                map_availability(value) if label == "availability" else value
+            )
+    return attributes

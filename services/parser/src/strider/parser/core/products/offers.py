@@ -1,7 +1,7 @@
-"""What does an object of structured data say about a product?
+"""Read product attributes from one object of structured data.
 
-Takes one object in the shape of JSON-LD, whoever wrote it, gives attributes by name. Its offers, those of its
-variants among them, come down to one price, its range and one state.
+Takes an object in JSON-LD shape. Its offers, including those of variants, are combined into one price, a
+price range and one availability.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ MAX_EXTRA: Final = 32
 MAX_EXTRA_NAME_CHARS: Final = 100
 MAX_EXTRA_CHARS: Final = 300
 
-_NUMBERS: Final = ("gtin13", "gtin", "gtin14", "gtin12", "gtin8", "isbn", "ean")
-_BEFORE: Final = ("listprice", "strikethroughprice", "msrp", "srp", "regularprice")
-_FURTHER: Final = (
+_GTIN_PROPERTIES: Final = ("gtin13", "gtin", "gtin14", "gtin12", "gtin8", "isbn", "ean")
+_FORMER_PRICE_TYPES: Final = ("listprice", "strikethroughprice", "msrp", "srp", "regularprice")
+_EXTRA_PROPERTIES: Final = (
     *("color", "material", "pattern", "size", "weight", "width", "height", "depth", "releaseDate"),
     *("productionDate", "countryOfOrigin"),
 )
@@ -52,156 +52,166 @@ _STATES: Final = {
     "instoreonly": Availability.IN_STORE_ONLY,
 }
 
-Known = Mapping[str, dict[str, Any]]
-"""Objects by their @id: what is said in one place may be meant in another."""
+NodesById = Mapping[str, dict[str, Any]]
+"""Objects by their @id, to resolve references."""
 
 
-def product_attributes(node: dict[str, Any], base: str, by_id: Known) -> dict[str, Any]:
-    """Give the attributes of one product; `base` is what its addresses are resolved against."""
-    rating = _object(node.get("aggregateRating"), by_id)
-    images = [_object(one, by_id) or one for one in _many(node.get("image"))[:MAX_IMAGES]]
-    urls = [resolve_url(text_of(one, "url", "contentUrl"), base) for one in images]
-    number = next(filter(None, (text_of(node.get(name)) for name in _NUMBERS)), "")
+IMAGE_METADATA: Final = "images_told"
+"""Key for image properties by URL; not an attribute of the product."""
+
+
+def product_attributes(node: dict[str, Any], base: str, by_id: NodesById) -> dict[str, Any]:
+    """Return the attributes of one product; its URLs are resolved against `base`."""
+    rating = _first_object(node.get("aggregateRating"), by_id)
+    images = [_first_object(one, by_id) or one for one in _as_list(node.get("image"))[:MAX_IMAGES]]
+    urls = [resolve_url(value_text(one, "url", "contentUrl"), base) for one in images]
+    number = next(filter(None, (value_text(node.get(name)) for name in _GTIN_PROPERTIES)), "")
     shown = _priced_variant(node, by_id)
     return {
-        "name": text_of(node.get("name")),
-        "description": text_of(node.get("description")),
-        "url": resolve_url(text_of(node.get("url")), base),
+        "name": value_text(node.get("name")),
+        "description": value_text(node.get("description")),
+        "url": resolve_url(value_text(node.get("url")), base),
         "brand": _entity_name(node.get("brand"), by_id) or _entity_name(node.get("manufacturer"), by_id),
-        "category": " > ".join(filter(None, map(_name_text, _many(node.get("category"))))),
+        "category": " > ".join(filter(None, map(_name_text, _as_list(node.get("category"))))),
         "sku": _sku(node) or _sku(shown),
-        "gtin": normalize_gtin(number) or normalize_gtin(text_of([shown.get(name) for name in _NUMBERS])),
-        "mpn": text_of(node.get("mpn")) or text_of(shown.get("mpn")),
+        "gtin": normalize_gtin(number)
+        or normalize_gtin(value_text([shown.get(name) for name in _GTIN_PROPERTIES])),
+        "mpn": value_text(node.get("mpn")) or value_text(shown.get("mpn")),
         "rating": _parse_rating(rating),
-        "review_count": _count(rating),
+        "review_count": _parse_review_count(rating),
         "image_urls": tuple(dict.fromkeys(filter(None, urls))),
-        IMAGE_METADATA: {url: _told_of(one) for url, one in zip(urls, images, strict=True) if url},
-        "extra": _further(node, by_id) or None,
+        IMAGE_METADATA: {url: _image_metadata(one) for url, one in zip(urls, images, strict=True) if url},
+        "extra": _extra_properties(node, by_id) or None,
         **_combine_offers(_collect_offers(node, by_id), base),
     }
 
 
 def _sku(node: dict[str, Any]) -> str:
-    return text_of(node.get("sku")) or text_of(node.get("productID")).rpartition(":")[2]
+    return value_text(node.get("sku")) or value_text(node.get("productID")).rpartition(":")[2]
 
 
-def _priced_variant(node: dict[str, Any], known: Known) -> dict[str, Any]:
-    """Give the form of a product whose price is its price: the first that has one."""
-    variants = (_object(one, known) for one in product_variants(node)[:MAX_OFFERS])
+def _priced_variant(node: dict[str, Any], by_id: NodesById) -> dict[str, Any]:
+    """Return the variant whose price is used for the product: the first with an offer."""
+    variants = (_first_object(one, by_id) for one in product_variants(node)[:MAX_OFFERS])
     return next((one for one in variants if one.get("offers")), {})
 
 
-IMAGE_METADATA: Final = "images_told"
-"""What is said of each picture, by its address: no attribute of its own."""
-
-
-def _told_of(image: Any) -> ImageMetadata:
+def _image_metadata(image: Any) -> ImageMetadata:
     if not isinstance(image, dict):
         return NO_IMAGE_METADATA
     width, height = (_pixels(image.get(name)) for name in ("width", "height"))
-    return ImageMetadata(width, height, text_of(image.get("caption")) or text_of(image.get("name")))
+    return ImageMetadata(width, height, value_text(image.get("caption")) or value_text(image.get("name")))
 
 
 def _pixels(value: Any) -> int:
-    said = value.get("value") if isinstance(value, dict) else value
-    return parse_pixels(text_of(said))
+    text = value.get("value") if isinstance(value, dict) else value
+    return parse_pixels(value_text(text))
 
 
-def _further(node: dict[str, Any], known: Known) -> dict[str, str]:
-    """Give what else is said by name: what has no attribute of its own, and what the shop calls by a name."""
-    told = [(name, _measure(node.get(name), known)) for name in _FURTHER]
-    for one in _many(node.get("additionalProperty"))[:MAX_OFFERS]:
-        own = _object(one, known)
+def _extra_properties(node: dict[str, Any], by_id: NodesById) -> dict[str, str]:
+    """Return named properties without an attribute of their own, including those the shop defines."""
+    candidates = [(name, _value_with_unit(node.get(name), by_id)) for name in _EXTRA_PROPERTIES]
+    for one in _as_list(node.get("additionalProperty"))[:MAX_OFFERS]:
+        own = _first_object(one, by_id)
         if "value" in own:
-            told.append((text_of(own.get("name")) or text_of(own.get("propertyID")), _measure(own, known)))
+            candidates.append(
+                (
+                    value_text(own.get("name")) or value_text(own.get("propertyID")),
+                    _value_with_unit(own, by_id),
+                )
+            )
     found: dict[str, str] = {}
-    for name, text in told:
+    for name, text in candidates:
         if name and text and len(found) < MAX_EXTRA:
             found.setdefault(name[:MAX_EXTRA_NAME_CHARS], text[:MAX_EXTRA_CHARS])
     return found
 
 
-def _measure(value: Any, known: Known) -> str:
-    """Say a value with its unit, where it has one."""
-    one = _object(value, known)
+def _value_with_unit(value: Any, by_id: NodesById) -> str:
+    """Return a value with its unit, if it has one."""
+    one = _first_object(value, by_id)
     if "value" not in one:
-        return text_of(value)
-    unit = text_of(one.get("unitText")) or text_of(one.get("unitCode"))
-    text = text_of(one["value"])
+        return value_text(value)
+    unit = value_text(one.get("unitText")) or value_text(one.get("unitCode"))
+    text = value_text(one["value"])
     return f"{text} {unit}" if text and unit else text
 
 
 def normalize_gtin(text: str) -> str:
-    """Give the digits of a GTIN; empty where its check digit says that it is none."""
+    """Return the digits of a GTIN; empty if its check digit is invalid."""
     digits = "".join(char for char in text if char.isdigit())
     return digits if is_gtin(digits) else ""
 
 
 def map_availability(text: str) -> str:
-    """Give the state that a word for machines names, or one for people; empty for none."""
+    """Map a schema.org term or a phrase to an availability; empty if unknown."""
     last = re.split(r"[/#:]", text.rstrip("/"))[-1]
     word = "".join(char for char in last.lower() if char.isalpha())
     return _STATES[word].value if word in _STATES else parse_availability(text)
 
 
 def parse_amount(value: Any) -> str:
-    """Give an amount as a decimal number; numbers are taken as they are, whatever a land's habits."""
+    """Return an amount as a decimal number; JSON numbers are used as they are, regardless of locale."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         if not 0 <= value < MAX_AMOUNT:
-            return ""  # nor is what is no number at all
+            return ""  # includes NaN
         return f"{value:.2f}" if isinstance(value, float) and value != round(value, 2) else str(value)
-    price = parse_price(text_of(value))
+    price = parse_price(value_text(value))
     return price.amount if price else ""
 
 
 def product_variants(node: dict[str, Any]) -> list[Any]:
-    """Give the forms in which a product comes."""
-    return [*_many(node.get("hasVariant")), *_many(node.get("model"))]
+    """Return the variants of a product."""
+    return [*_as_list(node.get("hasVariant")), *_as_list(node.get("model"))]
 
 
-def _collect_offers(node: dict[str, Any], known: Known) -> list[dict[str, Any]]:
-    """Give the offers of a product, of its forms, and those that others bring together, each once.
+MAX_VISITED: Final = 4 * MAX_OFFERS
+"""Bounds the products, variants and offers that are visited."""
 
-    Once, because what is only named may lead back to where it is named.
+
+def _collect_offers(node: dict[str, Any], by_id: NodesById) -> list[dict[str, Any]]:
+    """Return the offers of a product, of its variants and of aggregates, each once.
+
+    Objects are visited once, since references may be circular.
     """
     found: list[dict[str, Any]] = []
     looked_at: set[int] = set()
     waiting = [(node, 0, False)]
-    while waiting and len(found) < MAX_OFFERS and len(looked_at) < MAX_LOOKED_AT:
+    while waiting and len(found) < MAX_OFFERS and len(looked_at) < MAX_VISITED:
         one, depth, is_offer = waiting.pop()
         if not one or id(one) in looked_at:
             continue
         looked_at.add(id(one))
         found += [one] * is_offer
-        if depth <= MAX_DEPTH:  # what offers are brought together in one say of the goods, too
+        if depth <= MAX_DEPTH:  # Aggregate offers may contain products as well.
             variants = [
-                (_object(variant, known), depth + 1, False) for variant in product_variants(one)[:MAX_OFFERS]
+                (_first_object(variant, by_id), depth + 1, False)
+                for variant in product_variants(one)[:MAX_OFFERS]
             ]
             waiting += variants[::-1]
             offers = [
-                (_object(offer, known), depth + 1, True) for offer in _many(one.get("offers"))[:MAX_OFFERS]
+                (_first_object(offer, by_id), depth + 1, True)
+                for offer in _as_list(one.get("offers"))[:MAX_OFFERS]
             ]
             waiting += offers[::-1]
     return found
 
 
-MAX_LOOKED_AT: Final = 4 * MAX_OFFERS
-"""Products, forms and offers, until as many offers are found."""
-
-
 def _combine_offers(offers: list[dict[str, Any]], base: str) -> dict[str, Any]:
-    """Bring offers down to one: the page's own, else the first with a price, and the range of them all."""
+    """Combine offers: the one of this page, else the first with a price, and the range of all."""
     if not offers:
         return {}
-    said = [_offer_attributes(offer) for offer in offers]
-    at_hand = [one for offer, one in zip(offers, said, strict=True) if _is_offer_of_page(offer, base)] or said
-    first = next((one for one in at_hand if one["price"]), None) or next(
-        (one for one in said if one["price"]), said[0]
+    attributes = [_offer_attributes(offer) for offer in offers]
+    own_offers = [
+        one for offer, one in zip(offers, attributes, strict=True) if _is_offer_of_page(offer, base)
+    ] or attributes
+    first = next((one for one in own_offers if one["price"]), None) or next(
+        (one for one in attributes if one["price"]), attributes[0]
     )
-    amounts = [(float(one["price"]), one["price"]) for one in said if one["price"]]
+    amounts = [(float(one["price"]), one["price"]) for one in attributes if one["price"]]
     low, high = (min(amounts)[1], max(amounts)[1]) if amounts else ("", "")
     is_range = bool(amounts) and float(low) < float(high)
-    states = [one["availability"] for one in at_hand if one["availability"]]
+    states = [one["availability"] for one in own_offers if one["availability"]]
     in_stock = Availability.IN_STOCK.value
     return {
         **first,
@@ -212,32 +222,32 @@ def _combine_offers(offers: list[dict[str, Any]], base: str) -> dict[str, Any]:
 
 
 def _is_offer_of_page(offer: dict[str, Any], base: str) -> bool:
-    """Say whether it is the offer of this very address: of several forms the one that is shown."""
-    said = text_of(offer.get("url"))
-    return bool(said) and resolve_url(said, base) == base
+    """Whether the offer is that of this URL: among variants, the selected one."""
+    url = value_text(offer.get("url"))
+    return bool(url) and resolve_url(url, base) == base
 
 
 def _offer_attributes(offer: dict[str, Any]) -> dict[str, Any]:
-    further = [one for one in _many(offer.get("priceSpecification")) if isinstance(one, dict)]
-    before = next((one for one in further if _kind(one).endswith(_BEFORE)), {})
+    further = [one for one in _as_list(offer.get("priceSpecification")) if isinstance(one, dict)]
+    before = next((one for one in further if _price_type(one).endswith(_FORMER_PRICE_TYPES)), {})
     now = min((one for one in further if one is not before), key=_count_conditions, default={})
     own = {name: value for name, value in offer.items() if value is not None and value != ""}
-    said = {**now, **own}
-    currency = parse_currency_field(text_of(said.get("priceCurrency"))) or parse_currency(
-        text_of(said.get("price"))
+    merged = {**now, **own}
+    currency = parse_currency_field(value_text(merged.get("priceCurrency"))) or parse_currency(
+        value_text(merged.get("price"))
     )
-    low = _parse_offer_amount(said.get("lowPrice"), currency)
-    price = _parse_offer_amount(said.get("price"), currency) or low
+    low = _parse_offer_amount(merged.get("lowPrice"), currency)
+    price = _parse_offer_amount(merged.get("price"), currency) or low
     old = _parse_offer_amount(before.get("price"), currency)
     return {
         "price": price,
         "price_low": low,
-        "price_high": _parse_offer_amount(said.get("highPrice"), currency),
+        "price_high": _parse_offer_amount(merged.get("highPrice"), currency),
         "old_price": old if old and price and float(old) > float(price) else "",
         "currency": currency,
-        "availability": map_availability(text_of(said.get("availability"))),
-        "condition": text_of(said.get("itemCondition")).rpartition("/")[2],
-        "seller": _name_text(said.get("seller")),
+        "availability": map_availability(value_text(merged.get("availability"))),
+        "condition": value_text(merged.get("itemCondition")).rpartition("/")[2],
+        "seller": _name_text(merged.get("seller")),
     }
 
 
@@ -245,7 +255,7 @@ _CONDITION_PROPERTIES: Final = (
     *("referenceQuantity", "validForMemberTier", "eligibleQuantity", "eligibleTransactionVolume"),
     *("billingIncrement", "eligibleCustomerType"),
 )
-"""With which a price is that of a measure, of members or of many: it is the price where there is no other."""
+"""Properties of conditional prices (per unit, for members, for quantities), which are a last resort."""
 
 
 def _count_conditions(specification: dict[str, Any]) -> int:
@@ -257,75 +267,85 @@ _THREE_DECIMALS: Final = re.compile(r"\d{1,9}\.\d{3}")
 
 
 def _parse_offer_amount(value: Any, currency: str) -> str:
-    """Read an amount of data, where a point stands before the thousandths of money that has such."""
-    text = text_of(value)
+    """Parse an amount, with three decimals for currencies that have them."""
+    text = value_text(value)
     if currency in _THREE_DECIMAL_CURRENCIES and _THREE_DECIMALS.fullmatch(text):
         return text
     return parse_amount(value)
 
 
-def _kind(specification: dict[str, Any]) -> str:
-    return text_of(specification.get("priceType")).lower()
+def _price_type(specification: dict[str, Any]) -> str:
+    return value_text(specification.get("priceType")).lower()
 
 
 def _parse_rating(rating: dict[str, Any]) -> float | None:
-    value, best = _number(rating.get("ratingValue")), _number(rating.get("bestRating")) or BEST_RATING
+    value, best = (
+        _parse_number(rating.get("ratingValue")),
+        _parse_number(rating.get("bestRating")) or BEST_RATING,
+    )
     if value is None or not 0 <= value <= best:
         return None
     return round(value * BEST_RATING / best, 2)
 
 
-def _count(rating: dict[str, Any]) -> int | None:
-    value = _number(rating.get("reviewCount"))
-    value = _number(rating.get("ratingCount")) if value is None else value
+def _parse_review_count(rating: dict[str, Any]) -> int | None:
+    value = _parse_number(rating.get("reviewCount"))
+    value = _parse_number(rating.get("ratingCount")) if value is None else value
     return None if value is None or value < 0 else int(value)
 
 
-def _number(value: Any) -> float | None:
+def _parse_number(value: Any) -> float | None:
     amount = parse_amount(value)
     return float(amount) if amount else None
 
 
-def _many(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def _object(value: Any, known: Known) -> dict[str, Any]:
-    """Give the first object of a value; one that is only named is looked up."""
-    one = next((one for one in _many(value) if isinstance(one, dict)), {})
+def _first_object(value: Any, by_id: NodesById) -> dict[str, Any]:
+    """Return the first object in a value, with its reference resolved."""
+    one = next((one for one in _as_list(value) if isinstance(one, dict)), {})
     name = one.get("@id")
-    return known.get(name, one) if len(one) == 1 and isinstance(name, str) else one
+    return by_id.get(name, one) if len(one) == 1 and isinstance(name, str) else one
 
 
-def _entity_name(value: Any, known: Known) -> str:
-    return _name_text(_object(value, known)) or _name_text(value)
+def _entity_name(value: Any, by_id: NodesById) -> str:
+    return _name_text(_first_object(value, by_id)) or _name_text(value)
+
+
+_URL_START: Final = re.compile(r"(?:https?:/|\.{0,2}/|[#?]|_:)")
 
 
 def _name_text(value: Any) -> str:
-    """Say in words what a thing is called, which its address is not (what a link says in microdata)."""
-    said = text_of(value)
-    return "" if _ADDRESS.match(said) else said
+    """Return the name of a thing; empty for a URL, which a link is in microdata."""
+    text = value_text(value)
+    return "" if _URL_START.match(text) else text
 
 
-_ADDRESS: Final = re.compile(r"(?:https?:/|\.{0,2}/|[#?]|_:)")
-
-
-def text_of(value: Any, *names: str) -> str:
-    """Say a value in words: of an object its name, of several the first."""
+def value_text(value: Any, *names: str) -> str:
+    """Return a value as text: of an object its name, of a list the first text."""
     if isinstance(value, list):
-        return next((text for one in _flat(value) if (text := text_of(one, *names))), "")
+        return next((text for one in _flatten(value) if (text := value_text(one, *names))), "")
     if isinstance(value, dict):
-        wanted = (*names, "name", "@value", "@id")
-        said = next((text for name in wanted if (text := _word(value.get(name)))), "")
-        return strip_markup(said)[:MAX_TEXT_CHARS]
+        keys = (*names, "name", "@value", "@id")
+        found = next((text for name in keys if (text := _literal_text(value.get(name)))), "")
+        return strip_markup(found)[:MAX_TEXT_CHARS]
     if isinstance(value, str):
-        # Twice: shops write entities of entities.
+        # Twice, as shops escape entities twice.
         return strip_markup(strip_markup(value[: 4 * MAX_TEXT_CHARS]))[:MAX_TEXT_CHARS]
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
-def _flat(values: list[Any]) -> Iterator[Any]:
-    """Give the first of several, and of those that are several themselves theirs."""
+MAX_VALUES: Final = 10
+
+
+MAX_STEPS: Final = 40
+"""Bounds the traversal of nested values."""
+
+
+def _flatten(values: list[Any]) -> Iterator[Any]:
+    """Yield the elements of a list and of its nested lists."""
     waiting = values[:MAX_VALUES][::-1]
     for _ in range(MAX_STEPS):
         if not waiting:
@@ -337,13 +357,8 @@ def _flat(values: list[Any]) -> Iterator[Any]:
             yield one
 
 
-MAX_VALUES: Final = 10
-MAX_STEPS: Final = 40
-"""Through values that are nested to any depth."""
-
-
-def _word(value: Any) -> str:
-    """Give a text, also where it is said in which language."""
+def _literal_text(value: Any) -> str:
+    """Return a text, also from an object with a language."""
     one = next(iter(value), "") if isinstance(value, list) else value
-    said = one.get("@value") if isinstance(one, dict) else one
-    return said if isinstance(said, str) else ""
+    text = one.get("@value") if isinstance(one, dict) else one
+    return text if isinstance(text, str) else ""

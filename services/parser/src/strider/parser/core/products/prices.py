@@ -1,7 +1,7 @@
-"""Which amount of which money does a text name, in whatever land it was written?
+"""Parse prices and currencies from text of any country.
 
-`1.234,56 €`, `₹1,23,456` and `US$ 1,234.56` are amounts; a text that names none gives none. Amounts are
-decimal numbers in text, never floats: money is not rounded.
+`1.234,56 €`, `₹1,23,456` and `US$ 1,234.56` are prices. Amounts are decimal numbers in text, never floats:
+money is not rounded.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _AMOUNT: Final = re.compile(
     r"|(?<![\w.,])[.,]\d\d(?!\d)"
 )
 _ARABIC: Final = str.maketrans({"\u066b": ".", "\u066c": ","})
-"""How numbers in Arabic digits mark cents and thousands."""
+"""Decimal and thousands separators used with Arabic digits."""
 _CURRENCY_CODE: Final = re.compile(r"(?<![A-Za-z])([A-Z]{3})(?![A-Za-z])")
 _SPACES: Final = re.compile(r"['\u2019\s\u00a0\u202f]")
-_CURRENCIES: Final = frozenset(
+_COMMON_CODES: Final = frozenset(
     [
         *("AED", "ARS", "AUD", "BGN", "BRL", "CAD", "CHF", "CLP", "CNY", "COP", "CZK", "DKK", "EGP", "EUR"),
         *("GBP", "HKD", "HUF", "IDR", "ILS", "INR", "JPY", "KRW", "MAD", "MXN", "MYR", "NGN", "NOK", "NZD"),
@@ -27,7 +27,7 @@ _CURRENCIES: Final = frozenset(
         *("UAH", "USD", "UYU", "VND", "ZAR"),
     ]
 )
-"""Codes that count wherever they stand in a text."""
+"""Codes that count anywhere in a text."""
 
 _RARE_CODE_LIST: Final = (
     "AFN AOA AWG AZN BBD BDT BHD BIF BMD BND BOB BSD BTN BWP BYN BZD CDF CRC CVE DJF DOP DZD ERN ETB FJD "
@@ -35,12 +35,12 @@ _RARE_CODE_LIST: Final = (
     "LRD LSL LYD MDL MGA MKD MMK MNT MRU MUR MVR MWK MZN NAD NIO NPR OMR PGK PYG RWF SBD SCR SDG SHP SLE "
     "SRD SSP STN SVC SYP SZL TJS TMT TND TTD TZS UGX UZS VES VUV WST XAF XCD XOF XPF YER ZMW ZWG"
 )
-_FURTHER: Final = frozenset(_RARE_CODE_LIST.split())
-"""Codes that count beside a number alone: letters in capitals are mostly something else."""
+_RARE_CODES: Final = frozenset(_RARE_CODE_LIST.split())
+"""Codes that count only next to a number, as they are likely to be something else."""
 
 _AMBIGUOUS_CODES: Final = frozenset({"ALL", "AMD", "ANG", "BAM", "CUP", "GEL", "MOP", "SOS", "TOP"})
-"""Codes, and words of texts in capitals: only data may mean money by them."""
-_SIGNS: Final = (
+"""Codes that are also words in capitals; they count in currency fields only."""
+_SYMBOLS: Final = (
     *(("US$", "USD"), ("CA$", "CAD"), ("C$", "CAD"), ("A$", "AUD"), ("AU$", "AUD"), ("NZ$", "NZD")),
     *(
         ("HK$", "HKD"),
@@ -86,10 +86,10 @@ _SIGNS: Final = (
         ("$", "USD"),
     ),
 )
-"""Longer ones first: a dollar is one of many."""
+"""Longer symbols first: the dollar sign is part of many."""
 
 _ROUBLES: Final = "руб"  # noqa: RUF001  # so it is written
-_WORDS: Final = {
+_CURRENCY_OF_WORD: Final = {
     _ROUBLES: "RUB",
     "грн": "UAH",
     "tl": "TRY",
@@ -102,14 +102,16 @@ _WORDS: Final = {
     "원": "KRW",
     "đ": "VND",
 }
-_WORD: Final = re.compile(rf"(?<![^\W\d_])(?:{_ROUBLES}|грн|TL|RM|Rp|Rs|Ft|[Ll]ei|лв|원|đ|[Kk]r)(?![^\W\d_])")
-"""Words for money, which count behind all signs."""
+_CURRENCY_WORD: Final = re.compile(
+    rf"(?<![^\W\d_])(?:{_ROUBLES}|грн|TL|RM|Rp|Rs|Ft|[Ll]ei|лв|원|đ|[Kk]r)(?![^\W\d_])"
+)
+"""Currency words, which count only without a symbol."""
 
 _KRONA_BY_COUNTRY: Final = {"se": "SEK", "no": "NOK", "dk": "DKK"}
-"""Whose crown is meant, by the top-level domain of a site."""
+"""The currency of `kr`, by the top-level domain of a site."""
 
 _YEN_BY_COUNTRY: Final = {"cn": "CNY"}
-"""Whose ¥ is meant, by the top-level domain of a site or the land of its language; else Japan's."""
+"""The currency of ¥, by the top-level domain of a site or the country of its language; the default is JPY."""
 
 _DOLLAR_BY_COUNTRY: Final = {
     "au": "AUD",
@@ -123,64 +125,69 @@ _DOLLAR_BY_COUNTRY: Final = {
     "tw": "TWD",
     "ar": "ARS",
 }
-"""Whose dollar or peso is meant by its bare sign, by the top-level domain of a site."""
-_GROUP: Final = 3
+"""The currency of a bare dollar sign, by the top-level domain of a site."""
+_GROUP_DIGITS: Final = 3
 
 
 class Price(NamedTuple):
-    """An amount, and its currency where it is said."""
+    """An amount, and its currency if known."""
 
     amount: str
     currency: str
 
 
-def parse_price(text: str, *, country: str = "") -> Price | None:
-    """Read the first amount beside money, or else the first of all; None where a text has none."""
-    said = text[:MAX_CHARS].translate(_ARABIC)
-    match = _find_amount(said)
-    if match is None:
-        return None
-    digits = "".join(str(int(char)) if char.isdecimal() else char for char in _SPACES.sub("", match[0]))
-    amount, behind = _decimal(f"0{digits}" if digits[0] in ".," else digits), said[match.end() :]
-    if _CENT_SYMBOL.match(behind) and "." not in amount:
-        amount = f"{int(amount) // 100}.{int(amount) % 100:02}"
-    elif (
-        (cents := _CENTS_AFTER_SYMBOL.match(behind))
-        and "." not in amount
-        and not _CURRENCY_BEFORE.search(said[: match.start()])
-    ):
-        amount = f"{amount}.{cents[1]}"
-    return Price(amount, parse_currency(said, country=country))
-
-
 MAX_CHARS: Final = 200
+
+
 _CENT_SYMBOL: Final = re.compile(r"\s?¢")
+
+
 _CENTS_AFTER_SYMBOL: Final = re.compile(r"[€£](\d\d)(?![\d.,])")
 """As in 10€50."""
 
+
 _CURRENCY_MARK: Final = "|".join(
     [
-        *(re.escape(sign) for sign, _ in _SIGNS),
-        rf"(?<![A-Za-z])(?:{'|'.join(sorted(_CURRENCIES | _FURTHER))})(?![A-Za-z])",
-        _WORD.pattern,
+        *(re.escape(sign) for sign, _ in _SYMBOLS),
+        rf"(?<![A-Za-z])(?:{'|'.join(sorted(_COMMON_CODES | _RARE_CODES))})(?![A-Za-z])",
+        _CURRENCY_WORD.pattern,
     ]
 )
 _HAS_CURRENCY: Final = re.compile(_CURRENCY_MARK)
 _CURRENCY_BEFORE: Final = re.compile(rf"(?:{_CURRENCY_MARK})[\s.:]*$")
 _CURRENCY_AFTER: Final = re.compile(rf"(?:\s|[,.][-\u2013])*(?:{_CURRENCY_MARK})")
 _RANGE_SEPARATOR: Final = re.compile(r"\s*(?:[-\u2013\u2014~]|to|bis|à|a|al|do|до|até|tot)\s*$")
-_SHARE: Final = re.compile(r"\s?%")
+_PERCENT: Final = re.compile(r"\s?%")
 _MINUS: Final = re.compile(r"^\s*[-\u2212]\s*$")
 
 
+def parse_price(text: str, *, country: str = "") -> Price | None:
+    """Return the first amount next to a currency, else the first amount; None if there is none."""
+    translated = text[:MAX_CHARS].translate(_ARABIC)
+    match = _find_amount(translated)
+    if match is None:
+        return None
+    digits = "".join(str(int(char)) if char.isdecimal() else char for char in _SPACES.sub("", match[0]))
+    amount, behind = _to_decimal(f"0{digits}" if digits[0] in ".," else digits), translated[match.end() :]
+    if _CENT_SYMBOL.match(behind) and "." not in amount:
+        amount = f"{int(amount) // 100}.{int(amount) % 100:02}"
+    elif (
+        (cents := _CENTS_AFTER_SYMBOL.match(behind))
+        and "." not in amount
+        and not _CURRENCY_BEFORE.search(translated[: match.start()])
+    ):
+        amount = f"{amount}.{cents[1]}"
+    return Price(amount, parse_currency(translated, country=country))
+
+
 def _find_amount(text: str) -> re.Match[str] | None:
-    """Choose: of `3 for $10` the ten, of `-20 % 80 €` the eighty, and of 10 - 20 € where it begins."""
+    """Return the match of the price: 10 in `3 for $10`, 80 in `-20 % 80 €`, and 10 in `10 - 20 €`."""
     first: re.Match[str] | None = None
     end = 0
     for match in _AMOUNT.finditer(text):
         before = text[end : match.start()]
         end = match.end()
-        if _SHARE.match(text, end) or _MINUS.search(text[: match.start()]):
+        if _PERCENT.match(text, end) or _MINUS.search(text[: match.start()]):
             continue
         if _CURRENCY_BEFORE.search(before) or _CURRENCY_AFTER.match(text, end):
             return first if first is not None and _RANGE_SEPARATOR.match(before) else match
@@ -189,30 +196,32 @@ def _find_amount(text: str) -> re.Match[str] | None:
 
 
 def mentions_currency(text: str) -> bool:
-    """Say whether a text bears a sign, a code or a word for money."""
+    """Whether a text contains a currency symbol, code or word."""
     return _HAS_CURRENCY.search(text[:MAX_CHARS]) is not None
-
-
-def parse_currency(text: str, *, country: str = "") -> str:
-    """Give the ISO 4217 code that a text names by code or sign; empty for none."""
-    for code in _CURRENCY_CODE.findall(text[:MAX_CHARS]):
-        if code in _CURRENCIES or (code in _FURTHER and _CODE_NEXT_TO_NUMBER.search(text[:MAX_CHARS])):
-            return str(code)
-    sign, code = next(((sign, code) for sign, code in _SIGNS if sign in text[:MAX_CHARS]), ("", ""))
-    if sign in {"$", "\uff04"}:
-        return _DOLLAR_BY_COUNTRY.get(country, code)
-    if sign in {"¥", "\uffe5"}:
-        return _YEN_BY_COUNTRY.get(country, code)
-    word = None if sign else _WORD.search(text[:MAX_CHARS])
-    return code if word is None else _WORDS.get(word[0].lower(), _KRONA_BY_COUNTRY.get(country, ""))
 
 
 _CODE_NEXT_TO_NUMBER: Final = re.compile(r"\d\s?[A-Z]{3}(?![A-Za-z])|(?<![A-Za-z])[A-Z]{3}\s?\d")
 
 
+def parse_currency(text: str, *, country: str = "") -> str:
+    """Return the ISO 4217 code of the currency in a text; empty if there is none."""
+    for code in _CURRENCY_CODE.findall(text[:MAX_CHARS]):
+        if code in _COMMON_CODES or (code in _RARE_CODES and _CODE_NEXT_TO_NUMBER.search(text[:MAX_CHARS])):
+            return str(code)
+    sign, code = next(((sign, code) for sign, code in _SYMBOLS if sign in text[:MAX_CHARS]), ("", ""))
+    if sign in {"$", "\uff04"}:
+        return _DOLLAR_BY_COUNTRY.get(country, code)
+    if sign in {"¥", "\uffe5"}:
+        return _YEN_BY_COUNTRY.get(country, code)
+    word = None if sign else _CURRENCY_WORD.search(text[:MAX_CHARS])
+    return (
+        code if word is None else _CURRENCY_OF_WORD.get(word[0].lower(), _KRONA_BY_COUNTRY.get(country, ""))
+    )
+
+
 def is_ambiguous_dollar(text: str, country: str) -> bool:
-    """Say whether a text says dollars without saying whose, and neither does the country."""
-    bare = "$" in text and not any(sign in text for sign, _ in _SIGNS if len(sign) > 1 and "$" in sign)
+    """Whether a text has a dollar sign whose currency neither the text nor the country determines."""
+    bare = "$" in text and not any(sign in text for sign, _ in _SYMBOLS if len(sign) > 1 and "$" in sign)
     return (
         bare
         and country not in _DOLLAR_BY_COUNTRY
@@ -222,16 +231,16 @@ def is_ambiguous_dollar(text: str, country: str) -> bool:
 
 
 def parse_currency_field(text: str) -> str:
-    """Give the ISO 4217 code that a field for currencies names, by its code, sign or word; empty for none."""
+    """Return the ISO 4217 code in a currency field: a code, symbol or word; empty if unknown."""
     bare = text.strip()
     code = bare[:3].upper()
     if bare[3:4].isalpha() and bare.upper() not in {"EURO", "EUROS"}:
         code = ""
-    return code if code in _CURRENCIES | _FURTHER | _AMBIGUOUS_CODES else parse_currency(bare)
+    return code if code in _COMMON_CODES | _RARE_CODES | _AMBIGUOUS_CODES else parse_currency(bare)
 
 
 def country_of(url: str) -> str:
-    """Give the country by which a bare sign of money is read; empty where the address names none."""
+    """Return the top-level domain as country for ambiguous symbols; empty for a relative URL."""
     return host_of(url).rpartition(".")[2] if "://" in url else ""
 
 
@@ -250,7 +259,7 @@ _CURRENCY_OF_COUNTRY: Final = {
 
 
 def default_currency(country: str) -> str:
-    """Give the currency in which a land's shops mostly sell; empty where it is not known."""
+    """Return the usual currency of shops in a country; empty if unknown."""
     return _CURRENCY_OF_COUNTRY.get(country, "")
 
 
@@ -263,11 +272,14 @@ _COUNTRY_OF_LANGUAGE: Final = {
     "zh": "cn",
     "zh-hans": "cn",
 }
-"""Where a language without its land is mostly spoken, as far as a sign of money hangs on it."""
+"""The main country of a language without region, where a currency symbol depends on it."""
+
+
+COUNTRY_CODE_CHARS: Final = 2
 
 
 def country_for_prices(url: str, language: str) -> str:
-    """Give the country by which a bare sign of money is read: the address's, else the language's."""
+    """Return the country for ambiguous symbols: of the URL, else of the language."""
     country = country_of(url)
     if len(country) == COUNTRY_CODE_CHARS:
         return country
@@ -276,17 +288,16 @@ def country_for_prices(url: str, language: str) -> str:
     return land if "-" in tag and len(land) == COUNTRY_CODE_CHARS else _COUNTRY_OF_LANGUAGE.get(tag, country)
 
 
-COUNTRY_CODE_CHARS: Final = 2
-
-
-def _decimal(digits: str) -> str:
-    """Tell the sign before the cents from those between thousands."""
+def _to_decimal(digits: str) -> str:
+    """Convert digits with separators to a decimal number: tell decimal from thousands separators."""
     last = max(digits.rfind("."), digits.rfind(","))
     if last < 0:
         return digits
-    mark, after = digits[last], len(digits) - last - 1
+    separator, after = digits[last], len(digits) - last - 1
     is_mixed = "." in digits and "," in digits
-    is_grouping = digits.count(mark) > 1 or (not is_mixed and after == _GROUP and not digits.startswith("0"))
+    is_grouping = digits.count(separator) > 1 or (
+        not is_mixed and after == _GROUP_DIGITS and not digits.startswith("0")
+    )
     if is_grouping:
         return digits.replace(".", "").replace(",", "")
     whole = digits[:last].replace(".", "").replace(",", "")

@@ -1,7 +1,7 @@
-"""What does one object of a shop's own data say about a product?
+"""Read product attributes from one object of a shop's script data.
 
-Takes an object whatever its maker calls things, gives attributes. Of forms in which it comes the shown one
-counts: that which the address names, else the first that can be bought.
+Recognizes the property names of common shop software. Among variants, the one in the URL counts, else the
+first in stock.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any, Final
 
 from strider.contracts.generated.enums import Availability
 
-from .offers import map_availability, normalize_gtin, parse_amount, text_of
+from .offers import map_availability, normalize_gtin, parse_amount, value_text
 from .prices import parse_currency_field
 
 MIN_NAME_OVERLAP: Final = 0.8
-CENTS: Final = 100
+CENTS_PER_UNIT: Final = 100
 MAX_DEPTH: Final = 3
 MAX_VARIANTS: Final = 500
 MIN_ID_CHARS: Final = 4
 
-NAMES: Final = frozenset(
+NAME_KEYS: Final = frozenset(
     {"name", "title", "productname", "itemname", "displayname", "producttitle", "prodname", "fullname"}
 )
 _PRICE_KEYS: Final = (
@@ -73,7 +73,7 @@ _NESTED_PRICE_KEYS: Final = (
     ),
     *("gross", "default", "regular", "regularprice"),
 )
-_BEFORE: Final = (
+_FORMER_PRICE_KEYS: Final = (
     *("compareatprice", "regularprice", "listprice", "originalprice", "wasprice", "oldprice", "msrp", "rrp"),
     *(
         "strikethroughprice",
@@ -94,7 +94,7 @@ _NESTED_FORMER_PRICE_KEYS: Final = (
     "msrp",
     "compareat",
 )
-_CURRENCIES: Final = ("currency", "currencycode", "pricecurrency", "currencyiso", "currencyisocode")
+_CURRENCY_KEYS: Final = ("currency", "currencycode", "pricecurrency", "currencyiso", "currencyisocode")
 _SKU_KEYS: Final = (
     *(
         "sku",
@@ -147,8 +147,17 @@ _GTIN_KEYS: Final = (
     "isbn",
 )
 _MPN_KEYS: Final = ("mpn", "manufacturerpartnumber", "mfrpartnumber", "manufacturersku", "manufacturernumber")
-_FORMS: Final = ("variants", "variations", "skus", "offers", "children", "items", "productvariants", "nodes")
-_SHOWN: Final = (
+_VARIANT_LIST_KEYS: Final = (
+    "variants",
+    "variations",
+    "skus",
+    "offers",
+    "children",
+    "items",
+    "productvariants",
+    "nodes",
+)
+_SELECTED_VARIANT_KEYS: Final = (
     *("selectedvariant", "selectedorfirstavailablevariant", "defaultvariant", "currentvariant", "variant"),
     *("selectedsku", "defaultsku", "mastervariant", "firstvariant", "offer", "offers", "product", "details"),
 )
@@ -163,59 +172,62 @@ _CENTS_MARKER_KEYS: Final = frozenset(
         "inventorymanagement",
     }
 )
-"""Names that only shop software uses which says whole numbers of cents."""
+"""Names used only by shop software that has prices in integer cents."""
 
 FoldedObject = Mapping[str, Any]
-"""An object by its names without capitals and lines."""
+"""An object by its names in lower case without separators."""
 
 
 def name_words(name: str) -> frozenset[str]:
-    """Give the words of a name."""
+    """Return the words of a name."""
     return frozenset(name.casefold().split())
 
 
 def is_same_name(name: str, expected_words: frozenset[str]) -> bool:
-    """Say whether a name is the wanted one, but for a word or two."""
+    """Whether a name is the expected one, with a tolerance of a word or two."""
     words = name_words(name)
     return len(words & expected_words) >= MIN_NAME_OVERLAP * max(len(words), len(expected_words))
 
 
 def script_object_attributes(source: dict[str, Any], *, url: str, page_text: str) -> dict[str, Any]:
-    """Give the attributes that an object states."""
-    faces = list(_attribute_sources(source, url))
+    """Return the attributes of an object."""
+    sources = list(_attribute_sources(source, url))
     own = _fold_keys(source)
     in_cents = not _CENTS_MARKER_KEYS.isdisjoint(own)
     price = next(
         (
             amount
-            for face in faces
-            if (amount := _price(face, _PRICE_KEYS, _NESTED_PRICE_KEYS, in_cents=in_cents))
+            for folded in sources
+            if (amount := _find_price(folded, _PRICE_KEYS, _NESTED_PRICE_KEYS, in_cents=in_cents))
         ),
         "",
     )
-    before = next((amount for face in faces if (amount := _former_price(face, in_cents=in_cents))), "")
+    before = next((amount for folded in sources if (amount := _former_price(folded, in_cents=in_cents))), "")
     inner = [
         _fold_keys(value)
-        for face in faces
+        for folded in sources
         for name in _PRICE_KEYS
-        if isinstance(value := face.get(name), dict)
+        if isinstance(value := folded.get(name), dict)
     ]
-    inner += [_fold_keys(value) for face in inner for value in face.values() if isinstance(value, dict)]
-    gtin = next((number for face in faces if (number := normalize_gtin(_first_text(face, _GTIN_KEYS)))), "")
+    inner += [_fold_keys(value) for folded in inner for value in folded.values() if isinstance(value, dict)]
+    gtin = next(
+        (number for folded in sources if (number := normalize_gtin(_first_text(folded, _GTIN_KEYS)))), ""
+    )
     return {
-        "name": _first_text(own, tuple(NAMES)),
+        "name": _first_text(own, tuple(NAME_KEYS)),
         "price": price,
         "old_price": before if price and before and float(before) > float(price) else "",
         "currency": parse_currency_field(
-            next((code for face in (*faces, *inner) if (code := _first_text(face, _CURRENCIES))), "")
+            next((code for folded in (*sources, *inner) if (code := _first_text(folded, _CURRENCY_KEYS))), "")
         ),
-        "availability": _find_availability(faces, _variants(own)),
-        "sku": _number(faces, page_text),
+        "availability": _find_availability(sources, _variants(own)),
+        "sku": _find_sku(sources, page_text),
         "brand": next(
-            (brand for face in faces for name in _BRAND_KEYS if (brand := text_of(face.get(name)))), ""
+            (brand for folded in sources for name in _BRAND_KEYS if (brand := value_text(folded.get(name)))),
+            "",
         ),
         "gtin": gtin,
-        "mpn": next((number for face in faces if (number := _first_text(face, _MPN_KEYS))), ""),
+        "mpn": next((number for folded in sources if (number := _first_text(folded, _MPN_KEYS))), ""),
     }
 
 
@@ -223,23 +235,23 @@ def _fold_keys(one: Mapping[str, Any]) -> dict[str, Any]:
     return {key.lower().replace("_", "").replace("-", ""): value for key, value in one.items()}
 
 
-def _attribute_sources(one: dict[str, Any], url: str) -> Iterator[FoldedObject]:
-    """Give an object, and what in it speaks of the form that is shown."""
-    own = _fold_keys(one)
-    forms = _variants(own)
-    if (asked := _asked(forms, url)) is not None:
-        yield asked
+def _attribute_sources(source: dict[str, Any], url: str) -> Iterator[FoldedObject]:
+    """Yield the selected variant, the object itself and the objects within it that have its attributes."""
+    own = _fold_keys(source)
+    variants = _variants(own)
+    if (variant := _variant_in_url(variants, url)) is not None:
+        yield variant
     yield own
-    for name in _SHOWN:
+    for name in _SELECTED_VARIANT_KEYS:
         if isinstance(value := own.get(name), dict):
             yield _fold_keys(value)
-    if forms:
-        free = (form for form in forms if _state(form) == Availability.IN_STOCK)
-        yield next(free, forms[0])
+    if variants:
+        free = (each for each in variants if _stock_state(each) == Availability.IN_STOCK)
+        yield next(free, variants[0])
 
 
 def _variants(own: FoldedObject) -> list[dict[str, Any]]:
-    for name in _FORMS:
+    for name in _VARIANT_LIST_KEYS:
         value = own.get(name)
         if isinstance(value, dict):
             value = value.get("nodes") or value.get("edges")
@@ -249,25 +261,27 @@ def _variants(own: FoldedObject) -> list[dict[str, Any]]:
     return []
 
 
-def _asked(forms: Sequence[FoldedObject], url: str) -> FoldedObject | None:
-    """Give the form that the page's address names."""
-    asked = set(re.findall(r"=([\w-]{2,40})", url.partition("?")[2]))
+def _variant_in_url(variants: Sequence[FoldedObject], url: str) -> FoldedObject | None:
+    """Return the variant that the page's URL names."""
+    values = set(re.findall(r"=([\w-]{2,40})", url.partition("?")[2]))
     return next(
-        (one for one in forms if not asked.isdisjoint({str(one.get("id")), str(one.get("sku"))})), None
+        (one for one in variants if not values.isdisjoint({str(one.get("id")), str(one.get("sku"))})), None
     )
 
 
-def _price(
-    face: FoldedObject, names: Sequence[str], inner: Sequence[str], *, in_cents: bool, depth: int = 0
+def _find_price(
+    source: FoldedObject, keys: Sequence[str], nested_keys: Sequence[str], *, in_cents: bool, depth: int = 0
 ) -> str:
-    """Give the price; some software says whole numbers of cents, and is known by other names."""
-    in_cents = in_cents or not _CENTS_MARKER_KEYS.isdisjoint(face)
-    for name in names:
-        value = face.get(name)
+    """Return the price; software with prices in integer cents is recognized by other names."""
+    in_cents = in_cents or not _CENTS_MARKER_KEYS.isdisjoint(source)
+    for name in keys:
+        value = source.get(name)
         if isinstance(value, list) and value:
             value = value[0]
         if isinstance(value, dict) and depth < MAX_DEPTH:
-            amount = _price(_fold_keys(value), inner, inner, in_cents=in_cents, depth=depth + 1)
+            amount = _find_price(
+                _fold_keys(value), nested_keys, nested_keys, in_cents=in_cents, depth=depth + 1
+            )
         else:
             amount = _parse_script_amount(value, in_cents=in_cents)
         if amount:
@@ -277,27 +291,30 @@ def _price(
 
 def _parse_script_amount(value: Any, *, in_cents: bool) -> str:
     if isinstance(value, int | float) and value < 0:
-        return ""  # what programs say for none
+        return ""  # a placeholder for no price
     if isinstance(value, int) and not isinstance(value, bool) and in_cents:
-        value = f"{value // CENTS}.{value % CENTS:02}"
+        value = f"{value // CENTS_PER_UNIT}.{value % CENTS_PER_UNIT:02}"
     if isinstance(value, float) and not value.is_integer():
         value = f"{value:.2f}"
     amount = parse_amount(value) if isinstance(value, str | int | float) else ""
     return amount if amount and float(amount) > 0 else ""
 
 
-def _former_price(face: FoldedObject, *, in_cents: bool) -> str:
-    """Give what it cost before, which stands beside the price or within the prices."""
-    if amount := _price(face, _BEFORE, _NESTED_PRICE_KEYS, in_cents=in_cents):
+def _former_price(source: FoldedObject, *, in_cents: bool) -> str:
+    """Return the former price, which stands beside the price or within it."""
+    if amount := _find_price(source, _FORMER_PRICE_KEYS, _NESTED_PRICE_KEYS, in_cents=in_cents):
         return amount
-    within = (_fold_keys(value) for name in _PRICE_KEYS if isinstance(value := face.get(name), dict))
+    within = (_fold_keys(value) for name in _PRICE_KEYS if isinstance(value := source.get(name), dict))
     return next(
         (
             amount
             for one in within
             if (
-                amount := _price(
-                    one, (*_BEFORE, *_NESTED_FORMER_PRICE_KEYS), _NESTED_PRICE_KEYS, in_cents=in_cents
+                amount := _find_price(
+                    one,
+                    (*_FORMER_PRICE_KEYS, *_NESTED_FORMER_PRICE_KEYS),
+                    _NESTED_PRICE_KEYS,
+                    in_cents=in_cents,
                 )
             )
         ),
@@ -305,52 +322,52 @@ def _former_price(face: FoldedObject, *, in_cents: bool) -> str:
     )
 
 
-def _find_availability(faces: Sequence[FoldedObject], forms: Sequence[FoldedObject]) -> str:
-    said = next((state for face in faces if (state := _state(face))), "")
-    counts = [count for form in forms if isinstance(count := _first_value(form, _STOCK_COUNT_KEYS), int)]
-    if not said and counts and not any(form.get("unlimited") for form in forms):
+def _find_availability(sources: Sequence[FoldedObject], variants: Sequence[FoldedObject]) -> str:
+    state_text = next((state for folded in sources if (state := _stock_state(folded))), "")
+    counts = [count for each in variants if isinstance(count := _first_value(each, _STOCK_COUNT_KEYS), int)]
+    if not state_text and counts and not any(each.get("unlimited") for each in variants):
         return (
             Availability.IN_STOCK.value
             if any(count > 0 for count in counts)
             else Availability.OUT_OF_STOCK.value
         )
-    return said
+    return state_text
 
 
-def _state(face: FoldedObject) -> str:
+def _stock_state(source: FoldedObject) -> str:
     for name in _STOCK_KEYS:
-        value = face.get(name)
+        value = source.get(name)
         if isinstance(value, dict):
             value = _first_value(_fold_keys(value), _STOCK_KEYS)
         if isinstance(value, bool):
             return (Availability.IN_STOCK if value else Availability.OUT_OF_STOCK).value
         if isinstance(value, str) and (state := map_availability(value)):
             return state
-    gone = _first_value(face, _SOLD_OUT_KEYS)
+    gone = _first_value(source, _SOLD_OUT_KEYS)
     return Availability.OUT_OF_STOCK.value if gone is True else ""
 
 
-def _number(faces: Sequence[FoldedObject], text: str) -> str:
-    """Give the shop's number; a mere identity is one where people are told it as well."""
-    if said := next((number for face in faces if (number := _first_text(face, _SKU_KEYS))), ""):
-        return said
-    told = (number for face in faces for name in _ID_KEYS if (number := _first_text(face, (name,))))
-    return next((number for number in told if _is_visible(number, text)), "")
+def _find_sku(sources: Sequence[FoldedObject], page_text: str) -> str:
+    """Return the SKU; an internal id counts only if the page shows it."""
+    if sku := next((number for folded in sources if (number := _first_text(folded, _SKU_KEYS))), ""):
+        return sku
+    ids = (number for folded in sources for name in _ID_KEYS if (number := _first_text(folded, (name,))))
+    return next((number for number in ids if _is_visible(number, page_text)), "")
 
 
-def _is_visible(number: str, text: str) -> bool:
+def _is_visible(number: str, page_text: str) -> bool:
     is_long = len(number) >= MIN_ID_CHARS and any(char.isdigit() for char in number)
-    is_there = is_long and number in text  # most are not, and this look is cheap
-    return is_there and re.search(rf"(?<!\w){re.escape(number)}(?!\w)", text) is not None
+    is_there = is_long and number in page_text  # A cheap test that excludes most ids.
+    return is_there and re.search(rf"(?<!\w){re.escape(number)}(?!\w)", page_text) is not None
 
 
-def _first_text(face: FoldedObject, names: Sequence[str]) -> str:
-    values = (face.get(name) for name in names)
+def _first_text(source: FoldedObject, keys: Sequence[str]) -> str:
+    values = (source.get(name) for name in keys)
     found = (
-        text_of(value) for value in values if isinstance(value, str | int) and not isinstance(value, bool)
+        value_text(value) for value in values if isinstance(value, str | int) and not isinstance(value, bool)
     )
     return next((text for text in found if text), "")
 
 
-def _first_value(face: FoldedObject, names: Sequence[str]) -> Any:
-    return next((face[name] for name in names if face.get(name) is not None), None)
+def _first_value(source: FoldedObject, keys: Sequence[str]) -> Any:
+    return next((source[name] for name in keys if source.get(name) is not None), None)

@@ -1,6 +1,7 @@
-"""What of a page looks like a shop: the shape between whoever walks the tree and who decides.
+"""Visible signals of a product page.
 
-Everything stands in the order of the page, with the names that its makers gave it; nothing is decided here.
+The interface between the HTML reader and the product extraction. Signals are in document order, with the
+names that the page gives its elements; nothing is decided here.
 """
 
 from __future__ import annotations
@@ -13,60 +14,60 @@ HEADING: Final = 0
 AMOUNT: Final = 1
 BUTTON: Final = 2
 FACT: Final = 3
-"""What an element says whose name speaks of numbers, stock, brands or ratings."""
+"""Text of an element named after identifiers, stock, brands or ratings."""
 ITEMPROP: Final = 4
-"""An itemprop; `words` is its name."""
+"""An itemprop; `names` is the name of the property."""
 IDENTIFIER: Final = 5
-"""What an element or a field of a form says that is called the number of a thing, in other words than SKU."""
+"""Text of an element or form field that is named as a product identifier, other than SKU."""
 BARE_AMOUNT: Final = 6
-"""An amount beside its currency that no name announces; `text` begins with its label, where it has one."""
+"""An amount next to a currency in an unnamed element; `text` starts with its label, if it has one."""
 DISCOUNT: Final = 7
-"""How much is taken off, as a share."""
+"""A discount in percent."""
 BRAND: Final = 8
-"""What leads to everything of one brand, or shows its mark."""
+"""A link to the products of a brand, or its logo."""
 RATING: Final = 9
-"""A rating in data or as a share of its stars; `words` says of how many."""
+"""A rating in data or as a share of stars; `names` is the best possible rating."""
 
 
-class Sign(NamedTuple):
-    """One thing that a shop's page has."""
+class ProductSignal(NamedTuple):
+    """One signal of a product page."""
 
     kind: int
     text: str
-    words: str = ""
-    """Names of the element (class, id and their like), in lower case; of an amount all within its price."""
+    names: str = ""
+    """Names of the element (class, id and the like) in lower case; of an amount, all within its price."""
     is_struck: bool = False
     is_disabled: bool = False
-    """A button that cannot be pressed."""
-    is_beside: bool = False
-    """Part of a list, a menu, a recommendation: not what the page is about."""
+    """Whether a button is disabled."""
+    is_peripheral: bool = False
+    """Whether it is part of a list, a menu or a recommendation, rather than the main product."""
 
 
 class VisibleImage(NamedTuple):
-    """One picture."""
+    """One visible image."""
 
     url: str
     alt: str
     names: str
     width: int
     height: int
-    is_beside: bool
+    is_peripheral: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Shop:
-    """All signs of one page."""
+class ProductSignals:
+    """All product signals of a page."""
 
-    signs: Sequence[Sign] = ()
+    signals: Sequence[ProductSignal] = ()
     crumbs: Sequence[str] = ()
-    """Where the page stands in the shop, broad to narrow."""
-    pictures: Sequence[VisibleImage] = ()
+    """Breadcrumbs, from broad to narrow."""
+    images: Sequence[VisibleImage] = ()
     page_names: str = ""
-    """Names of the whole page."""
+    """Class names of the whole page."""
     description: str = ""
-    """What the page says of its thing in an element called so."""
-    boxes: int = 0
-    """How many boxes of one make have a price and lead on: those of a list."""
+    """Text of the element that is named as the description."""
+    card_count: int = 0
+    """Number of similar boxes that have a price and a link, as in a list."""
 
 
-NO_PRODUCT_SIGNALS: Final = Shop()
+NO_PRODUCT_SIGNALS: Final = ProductSignals()

@@ -1,12 +1,12 @@
-"""What does a shop's page note of its product: stock, brand, numbers, rating, its place in the shop?
+"""Read attributes of the visible product: availability, brand, identifiers, rating.
 
-Takes the page's signs in the order in which they matter, and its text.
+Takes the signals of a page, those after the heading first, and its text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice, pairwise
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from .commerce_vocabulary import (
     GTIN_LABEL,
     MODEL_LABEL,
     MPN_LABEL,
-    labelled,
+    find_labelled_value,
     parse_availability,
     parse_code,
     parse_gtin,
@@ -26,14 +26,14 @@ from .commerce_vocabulary import (
     parse_rating,
     parse_review_count,
 )
-from .signal_models import BRAND, BUTTON, FACT, HEADING, IDENTIFIER, ITEMPROP, RATING, Sign
+from .signal_models import BRAND, BUTTON, FACT, HEADING, IDENTIFIER, ITEMPROP, RATING, ProductSignal
 
 MAX_BRAND_CHARS: Final = 40
 NEAR_SIGNALS: Final = 14
-"""Signs below the heading among which the brand stands that belongs to it."""
+"""Signals after the heading within which a brand belongs to the product."""
 MAX_LINES: Final = 400
 MAX_STATE_LINES: Final = 60
-"""Lines below the heading that may speak of its thing; further down it is of others."""
+"""Lines after the heading that may state its availability; later ones are about other products."""
 MAX_LINE_CHARS: Final = 40
 BEST_RATING: Final = 5.0
 
@@ -41,14 +41,18 @@ STOCK_NAMES: Final = re.compile(r"stock|availab|inventory|delivery-information")
 _RATING_NAMES: Final = re.compile(r"rating|review|stars")
 
 
-def visible_availability(signals: Sequence[Sign], lines: Sequence[str], *, has_button: bool) -> str:
-    """Give the state that is said: in elements called so, in properties, on buttons, in a line of its own."""
-    for sign in signals:
-        is_stock = sign.kind == FACT and STOCK_NAMES.search(sign.words)
-        is_said = sign.kind == ITEMPROP and sign.words == "availability"
-        if (is_stock or is_said) and (state := parse_availability(_strip_availability_label(sign.text))):
+def visible_availability(signals: Sequence[ProductSignal], lines: Sequence[str], *, has_button: bool) -> str:
+    """Return the stated availability: by stock elements, itemprops, buttons or a line of its own."""
+    for signal in signals:
+        is_stock = signal.kind == FACT and STOCK_NAMES.search(signal.names)
+        is_itemprop = signal.kind == ITEMPROP and signal.names == "availability"
+        if (is_stock or is_itemprop) and (
+            state := parse_availability(_strip_availability_label(signal.text))
+        ):
             return state
-    buttons = [state for sign in signals if sign.kind == BUTTON and (state := parse_availability(sign.text))]
+    buttons = [
+        state for signal in signals if signal.kind == BUTTON and (state := parse_availability(signal.text))
+    ]
     if buttons and (not has_button or buttons[0] == Availability.PREORDER):
         return buttons[0]
     if has_button:
@@ -74,66 +78,43 @@ def _strip_availability_label(text: str) -> str:
     return _AVAILABILITY_LABEL.sub("", text)
 
 
-def is_product_fact(signal: Sign) -> bool:
-    """Say whether a note is of the kind that only things have which can be bought."""
+def is_product_fact(signal: ProductSignal) -> bool:
+    """Whether a fact is one that only products have: a stock state or an SKU."""
     if signal.kind != FACT:
         return False
-    is_stock = STOCK_NAMES.search(signal.words) is not None and bool(parse_availability(signal.text))
-    return is_stock or ("sku" in signal.words and bool(parse_identifier(signal.text)))
+    is_stock = STOCK_NAMES.search(signal.names) is not None and bool(parse_availability(signal.text))
+    return is_stock or ("sku" in signal.names and bool(parse_identifier(signal.text)))
 
 
-def trail(crumbs: Sequence[str], name: str) -> str:
-    """Give where in the shop the page stands, without its own name and the shop's front page."""
-    return " > ".join(_crumbs(crumbs, name))
-
-
-def _crumbs(crumbs: Sequence[str], name: str) -> Iterator[str]:
-    for number, crumb in enumerate(crumbs):
-        is_home = number == 0 and _HOME.fullmatch(crumb) is not None
-        if not is_home and crumb.casefold() != name.casefold():
-            yield crumb
-
-
-_HOME: Final = re.compile(
-    r"home(?:page)?|start(?:seite)?|accueil|inicio|início|shop|hem|hjem|strona główna|главная|domů"
-    r"|etusivu|kezdőlap"
-    r"|anasayfa|ana sayfa|ホーム|首页|首頁|홈",
-    re.IGNORECASE,
-)
-
-
-def find_brand(signals: Sequence[Sign], title: str, lines: str) -> str:
-    """Give the brand: by property, by label, in the name, by what leads to it beside the heading."""
-    said = [sign.text for sign in signals if sign.kind == ITEMPROP and sign.words == "brand"]
-    shown = [text for sign in signals if sign.kind == BRAND and (text := _clean_brand(sign.text))]
+def find_brand(signals: Sequence[ProductSignal], title: str, lines: str) -> str:
+    """Return the brand: by itemprop, by label, within the name, or by a link near the heading."""
+    itemprops = [signal.text for signal in signals if signal.kind == ITEMPROP and signal.names == "brand"]
+    shown = [text for signal in signals if signal.kind == BRAND and (text := _clean_brand(signal.text))]
     in_name = [text for text in shown if text.casefold() in title.casefold()]
-    near = [text for sign in _brands_near_heading(signals) if (text := _clean_brand(sign.text))]
-    candidates = (*said, labelled(BRAND_LABEL, lines), *in_name, *near[:1])
+    near = [text for signal in _brands_near_heading(signals) if (text := _clean_brand(signal.text))]
+    candidates = (*itemprops, find_labelled_value(BRAND_LABEL, lines), *in_name, *near[:1])
     bare = (_clean_brand(one) for one in candidates)
     return next((one for one in bare if one), "")
 
 
-def _brands_near_heading(signs: Sequence[Sign]) -> list[Sign]:
-    """Give what stands for brands next to the heading; where there are many of them it is a menu."""
-    found = [sign for sign in signs[:NEAR_SIGNALS] if sign.kind == BRAND]
-    found += [sign for sign in signs[-NEAR_SIGNALS // 2 :] if sign.kind == BRAND]
-    return found if len({sign.text.casefold() for sign in found}) <= FEW_BRANDS else []
+MAX_NEAR_BRANDS: Final = 2
 
 
-FEW_BRANDS: Final = 2
+def _brands_near_heading(signals: Sequence[ProductSignal]) -> list[ProductSignal]:
+    """Return the brand signals near the heading; many of them are a menu."""
+    found = [signal for signal in signals[:NEAR_SIGNALS] if signal.kind == BRAND]
+    found += [signal for signal in signals[-NEAR_SIGNALS // 2 :] if signal.kind == BRAND]
+    return found if len({signal.text.casefold() for signal in found}) <= MAX_NEAR_BRANDS else []
 
 
-def _clean_brand(text: str) -> str:
-    bare = _LEAD.sub("", text).strip(" :|-\u2013")
-    bare = _STORE_SUFFIX.sub("", bare).strip()
-    is_one = 1 < len(bare) <= MAX_BRAND_CHARS and _NOT_A_BRAND.search(bare) is None
-    return bare if is_one and not bare.isdigit() else ""
-
-
-_LEAD: Final = re.compile(
+_BRAND_PREFIX: Final = re.compile(
     rf"^(?:(?:{BRAND_LABEL})(?!\w)[\s:]*|by\s+|von\s+|par\s+|de\s+la marque\s+|visit the\b)", re.IGNORECASE
 )
+
+
 _STORE_SUFFIX: Final = re.compile(r"\s+store$", re.IGNORECASE)
+
+
 _NOT_A_BRAND: Final = re.compile(
     r"(?:^|\b)(?:brands?|view all|see all|shop all|all products|more from|marken|marques|marcas|logo"
     r"|learn more|shop now"
@@ -142,17 +123,29 @@ _NOT_A_BRAND: Final = re.compile(
 )
 
 
-def find_identifiers(signals: Sequence[Sign], text: str) -> dict[str, str]:
-    """Give the numbers of a thing: the shop's, the maker's and the trade's."""
-    said = {sign.words: sign.text for sign in reversed(signals) if sign.kind == ITEMPROP}
-    noted = [sign.text for sign in signals if sign.kind == FACT and "sku" in sign.words]
-    stated = (sign.text for sign in signals if sign.kind == IDENTIFIER)
-    own = next((code for one in (said.get("sku", ""), *noted) if (code := parse_code(one))), "")
-    others = (labelled(CODE_LABEL, text), *stated, labelled(MODEL_LABEL, text), said.get("productid", ""))
-    mpn = parse_identifier(said.get("mpn", "")) or parse_identifier(labelled(MPN_LABEL, text))
+def _clean_brand(text: str) -> str:
+    bare = _BRAND_PREFIX.sub("", text).strip(" :|-\u2013")
+    bare = _STORE_SUFFIX.sub("", bare).strip()
+    is_one = 1 < len(bare) <= MAX_BRAND_CHARS and _NOT_A_BRAND.search(bare) is None
+    return bare if is_one and not bare.isdigit() else ""
+
+
+def find_identifiers(signals: Sequence[ProductSignal], text: str) -> dict[str, str]:
+    """Return the SKU, MPN and GTIN."""
+    itemprops = {signal.names: signal.text for signal in reversed(signals) if signal.kind == ITEMPROP}
+    facts = [signal.text for signal in signals if signal.kind == FACT and "sku" in signal.names]
+    identifiers = (signal.text for signal in signals if signal.kind == IDENTIFIER)
+    own = next((code for one in (itemprops.get("sku", ""), *facts) if (code := parse_code(one))), "")
+    others = (
+        find_labelled_value(CODE_LABEL, text),
+        *identifiers,
+        find_labelled_value(MODEL_LABEL, text),
+        itemprops.get("productid", ""),
+    )
+    mpn = parse_identifier(itemprops.get("mpn", "")) or parse_identifier(find_labelled_value(MPN_LABEL, text))
     gtins = (
-        *(said.get(name, "") for name in ("gtin13", "gtin12", "gtin", "gtin14", "gtin8", "isbn")),
-        labelled(GTIN_LABEL, text),
+        *(itemprops.get(name, "") for name in ("gtin13", "gtin12", "gtin", "gtin14", "gtin8", "isbn")),
+        find_labelled_value(GTIN_LABEL, text),
     )
     return {
         "sku": own or next((number for one in others if (number := parse_identifier(one))), ""),
@@ -161,61 +154,61 @@ def find_identifiers(signals: Sequence[Sign], text: str) -> dict[str, str]:
     }
 
 
+MAX_URL_IDENTIFIERS: Final = 20
+"""Maximum identifiers of a URL that are searched in the text."""
+
+
+_PATH_IDENTIFIER: Final = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{0,4}\d{5}[A-Za-z0-9]{0,15}(?=[/.]|$)")
+
+
 def identifier_in_url(url: str, text: str) -> str:
-    """Give the number that a page's address ends with and its text says as well."""
+    """Return the identifier at the end of the URL that also occurs in the text."""
     path = url.partition("://")[2].partition("/")[2].partition("?")[0]
     numbers = (match[0] for match in islice(_PATH_IDENTIFIER.finditer(path), MAX_URL_IDENTIFIERS))
     there = (one for one in numbers if one in text)
     return next((one for one in there if re.search(rf"(?<!\w){re.escape(one)}(?!\w)", text)), "")
 
 
-MAX_URL_IDENTIFIERS: Final = 20
-"""Of an address, that are looked for in a text."""
-
-
-_PATH_IDENTIFIER: Final = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{0,4}\d{5}[A-Za-z0-9]{0,15}(?=[/.]|$)")
-
-
-def find_rating(signals: Sequence[Sign], lines: Sequence[str]) -> dict[str, Any]:
-    """Give how it is rated, by how many: as elements of that name say, else a line below the heading."""
-    notes = [sign.text for sign in signals if sign.kind == FACT and _RATING_NAMES.search(sign.words)]
+def find_rating(signals: Sequence[ProductSignal], lines: Sequence[str]) -> dict[str, Any]:
+    """Return rating and number of reviews, by elements named so, else by lines after the heading."""
+    notes = [signal.text for signal in signals if signal.kind == FACT and _RATING_NAMES.search(signal.names)]
     near = [line for line in lines[:NEAR_SIGNALS] if len(line) < 2 * MAX_LINE_CHARS]
     texts = [*notes, *near, *(f"{one} {other}" for one, other in pairwise(near))]
-    scores = (_parse_score(sign) for sign in signals if sign.kind == RATING)
+    scores = (_parse_score(signal) for signal in signals if signal.kind == RATING)
     rating = next((rating for text in texts if (rating := parse_rating(text)) is not None), None)
     if rating is None:
         rating = next((score for score in scores if score is not None), None)
     count = next((count for text in texts if (count := parse_review_count(text)) is not None), None)
     return {
         "rating": rating,
-        "review_count": count if count is not None else _counted(notes),
+        "review_count": count if count is not None else _bracketed_count(notes),
     }
 
 
-def _parse_score(sign: Sign) -> float | None:
+def _parse_score(signal: ProductSignal) -> float | None:
     try:
-        share = float(sign.text.replace(",", ".")) / float(sign.words)
+        share = float(signal.text.replace(",", ".")) / float(signal.names)
     except ValueError:
         return None
     return round(share * BEST_RATING, 2) if 0 < share <= 1 else None
 
 
-def _counted(notes: Sequence[str]) -> int | None:
-    """Read a count that stands in brackets behind stars."""
-    matches = (_IN_BRACKETS.fullmatch(text) for text in notes)
-    return next((int(re.sub(r"\D", "", match[1])) for match in matches if match), None)
-
-
 _IN_BRACKETS: Final = re.compile(r"(?:\d(?:[.,]\d{1,2})?\s*)?\(\s*(\d{1,3}(?:[., ]\d{3}){1,2}|\d{1,6})\s*\)")
 
 
+def _bracketed_count(texts: Sequence[str]) -> int | None:
+    """Return a count in parentheses, as after stars."""
+    matches = (_IN_BRACKETS.fullmatch(text) for text in texts)
+    return next((int(re.sub(r"\D", "", match[1])) for match in matches if match), None)
+
+
 def lines_below_heading(text: str, name: str) -> list[str]:
-    """Give the lines of a text below its heading, then those above it."""
+    """Return the lines of a text after its heading, then those before it."""
     lines = text.split("\n")[: 4 * MAX_LINES]
     at = lines.index(name) if name in lines else -1
     return [*lines[at + 1 :], *lines[: max(0, at)]][:MAX_LINES]
 
 
-def is_heading(signal: Sign) -> bool:
-    """Say whether a sign is a heading that says something."""
+def is_heading(signal: ProductSignal) -> bool:
+    """Whether a signal is a heading with text."""
     return signal.kind == HEADING and bool(signal.text)

@@ -1,8 +1,8 @@
-"""What does a page offer, told by its form alone: heading, prices, buttons, notes?
+"""Find the offer of a page by its visible signals: heading, prices, buttons, facts.
 
-Takes the signs of a shop, gives the attributes of the one product that the page is about, or none where it is
-no product's page. What stands in boxes of one make, as a list does, comes marked as beside the matter.
-Nothing here is certain, so everything that says itself in words for machines goes before it.
+Returns the attributes of the one product that the page is about, or none if it is not a product page. Signals
+in repeated boxes, as in a list, are marked as peripheral. Visible signals are the least certain source;
+structured data takes precedence.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from typing import Any, Final
 
 from strider.contracts.generated.enums import Availability
 
+from .breadcrumbs import category_path
 from .commerce_vocabulary import (
-    BUY,
+    BUY_PHRASES,
     CODE_LABEL,
     GTIN_LABEL,
-    labelled,
+    find_labelled_value,
     parse_availability,
     parse_gtin,
     parse_identifier,
 )
 from .prices import default_currency
-from .signal_models import AMOUNT, BUTTON, IDENTIFIER, ITEMPROP, Shop, Sign
+from .signal_models import AMOUNT, BUTTON, IDENTIFIER, ITEMPROP, ProductSignal, ProductSignals
 from .visible_attributes import (
     find_brand,
     find_identifiers,
@@ -33,7 +34,6 @@ from .visible_attributes import (
     is_heading,
     is_product_fact,
     lines_below_heading,
-    trail,
     visible_availability,
 )
 from .visible_prices import (
@@ -47,7 +47,7 @@ from .visible_prices import (
 MIN_EVIDENCE: Final = 2
 MAX_NAME_CHARS: Final = 300
 
-_PAGE: Final = re.compile(
+_PRODUCT_PAGE_NAMES: Final = re.compile(
     r"product-(?:page|template|detail|view)|single-product|template-product|catalog-product|pdp|product_page"
     r"|(?:^|\s)(?:page-)?product(?:\s|$)|type-product(?:\s|$)|view-item|is-ctl-product|product-product"
     r"|productpage"
@@ -74,7 +74,7 @@ _OTHER_PAGE_NAMES: Final = re.compile(
     r"|catalogsearch|page-search|tax-product_cat|post-type-archive|single-post\b|template-(?:article|blog"
     r"|cart|search)"
 )
-"""Names of pages that shop software gives to all but those of its products."""
+"""Class names that shop software uses on all pages except those of products."""
 _OTHER_HEADING: Final = re.compile(
     r"^(?:(?:my|your|shopping|deine?|ihre?|der|mon|votre|mi|tu) )?(?:cart|basket|bag|wish ?list"
     r"|favou?rites|checkout"
@@ -84,126 +84,135 @@ _OTHER_HEADING: Final = re.compile(
     r"|search results|results for|suchergebnis\w*|résultats)\b",
     re.IGNORECASE,
 )
-"""Headings of a shop's pages that are about no one thing."""
+"""Headings of shop pages that are not about a product."""
 _OFFER_ITEMPROPS: Final = frozenset({"price", "pricecurrency", "availability", "sku"})
 
 
 @dataclass(frozen=True, slots=True)
 class VisiblePage:
-    """What a page's form is read with."""
+    """The inputs for reading a visible offer."""
 
-    signals: Shop
+    signals: ProductSignals
     text: str
-    """Its visible text, a line for each block."""
+    """Visible text, one line per block."""
     url: str
     title: str
-    is_said: bool
-    """Whether the page says in its own words for machines that it is a product's."""
+    is_declared_product: bool
+    """Whether the page declares itself a product page in structured data."""
     country: str = ""
     is_list: bool = False
-    """Whether all else about the page tells that it is a list."""
+    """Whether the page is a list by all other signals."""
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleOffer:
-    """What a page offers: what its form says, and what is only likely where nothing says otherwise."""
+    """The offer of a page: its visible attributes, and those to be assumed if no source states them."""
 
     attributes: Mapping[str, Any] = field(default_factory=dict)
-    likely: Mapping[str, Any] = field(default_factory=dict)
+    assumed: Mapping[str, Any] = field(default_factory=dict)
     evidence: int = 0
-    """How many kinds of signs there are that something is sold."""
+    """Number of kinds of signals for an offer."""
 
 
 NO_VISIBLE_OFFER: Final = VisibleOffer()
 
 
 def find_visible_offer(page: VisiblePage) -> VisibleOffer:
-    """Give what the page offers; nothing for a page that offers nothing of its own."""
-    name, signs = _order_from_heading(page)
-    found = {**find_visible_prices(signs, page.country), **price_of_itemprops(signs)}
+    """Return the offer of a page; empty if it has none."""
+    name, signals = _order_from_heading(page)
+    found = {**find_visible_prices(signals, page.country), **price_of_itemprops(signals)}
     if not found.get("price"):
         found |= price_below_heading(name, page.text, page.country)
-    button = next((sign for sign in signs if is_buy_button(sign)), None)
+    button = next((signal for signal in signals if is_buy_button(signal)), None)
     lines = lines_below_heading(page.text, name)
-    evidence = _count_evidence(page, signs, found, lines)
-    is_offer = bool(found.get("price")) or (button is not None and page.is_said)
+    evidence = _count_evidence(page, signals, found, lines)
+    is_offer = bool(found.get("price")) or (button is not None and page.is_declared_product)
     if not name or _OTHER_HEADING.search(name) or not is_offer or evidence < MIN_EVIDENCE:
         return NO_VISIBLE_OFFER
     currency = found.pop("likely_currency", "")
-    has_way = any(sign.kind == BUTTON and BUY.search(sign.text) for sign in signs)
+    has_way = any(signal.kind == BUTTON and BUY_PHRASES.search(signal.text) for signal in signals)
     below_heading = "\n".join(lines)
-    said = {
+    attributes = {
         "name": name[:MAX_NAME_CHARS],
-        "availability": visible_availability(signs, lines, has_button=button is not None),
-        "category": trail(page.signals.crumbs, name),
-        "brand": find_brand(signs, f"{page.title} {name}", below_heading),
-        **find_identifiers(signs, below_heading),
-        **find_rating(signs, lines),
+        "availability": visible_availability(signals, lines, has_button=button is not None),
+        "category": category_path(page.signals.crumbs, name),
+        "brand": find_brand(signals, f"{page.title} {name}", below_heading),
+        **find_identifiers(signals, below_heading),
+        **find_rating(signals, lines),
         **{name: value for name, value in found.items() if value},
     }
-    likely = {
-        # What has a way to be bought (once a form of it is chosen), and is not said to be gone, is there.
+    assumed = {
+        # A product that can be bought (possibly once a variant is chosen) and is not stated as sold out is in
+        # stock.
         "availability": Availability.IN_STOCK.value if has_way else "",
         "sku": identifier_in_url(page.url, page.text),
         "currency": currency or default_currency(page.country),
     }
-    return VisibleOffer(said, likely, evidence)
+    return VisibleOffer(attributes, assumed, evidence)
 
 
 def _count_evidence(
-    front: VisiblePage, signs: Sequence[Sign], found: Mapping[str, str], lines: Sequence[str]
+    page: VisiblePage, signals: Sequence[ProductSignal], prices: Mapping[str, str], lines: Sequence[str]
 ) -> int:
-    """Count what tells of a thing that is sold here; an address that speaks of others counts against it."""
-    is_named = any(sign.kind == AMOUNT for sign in signs)
+    """Count the kinds of signals for an offer; a URL of another kind of page counts against it."""
+    is_named = any(signal.kind == AMOUNT for signal in signals)
     kinds = (
-        bool(found.get("price")),
-        any(sign.kind == BUTTON and BUY.search(sign.text) for sign in signs),
-        front.is_said or _PAGE.search(front.signals.page_names) is not None,
-        _PRODUCT_PATH.search(front.url) is not None,
-        any(sign.kind == ITEMPROP and sign.words in _OFFER_ITEMPROPS for sign in signs)
-        and not has_many_prices(signs),
-        any(is_product_fact(sign) or _is_state_button(sign) for sign in signs)
-        or _has_identifier(front, signs)
+        bool(prices.get("price")),
+        any(signal.kind == BUTTON and BUY_PHRASES.search(signal.text) for signal in signals),
+        page.is_declared_product or _PRODUCT_PAGE_NAMES.search(page.signals.page_names) is not None,
+        _PRODUCT_PATH.search(page.url) is not None,
+        any(signal.kind == ITEMPROP and signal.names in _OFFER_ITEMPROPS for signal in signals)
+        and not has_many_prices(signals),
+        any(is_product_fact(signal) or _is_state_button(signal) for signal in signals)
+        or _has_identifier(page, signals)
         or _has_state_line(lines),
     )
-    is_else = (
-        _OTHER_PATH.search(front.url) is not None
-        or _OTHER_PAGE_NAMES.search(front.signals.page_names) is not None
+    is_other_page = (
+        _OTHER_PATH.search(page.url) is not None
+        or _OTHER_PAGE_NAMES.search(page.signals.page_names) is not None
     )
-    return sum(kinds) - is_else - (front.is_list and not front.is_said) - (not is_named and not kinds[4])
+    return (
+        sum(kinds)
+        - is_other_page
+        - (page.is_list and not page.is_declared_product)
+        - (not is_named and not kinds[4])
+    )
 
 
-def _is_state_button(sign: Sign) -> bool:
-    return sign.kind == BUTTON and bool(parse_availability(sign.text))
-
-
-def _has_state_line(lines: Sequence[str]) -> bool:
-    """Say whether a line of its own below the heading tells of stock."""
-    return any(len(line) <= STATE_CHARS and parse_availability(line) for line in lines[:STATE_LINES])
+def _is_state_button(signal: ProductSignal) -> bool:
+    return signal.kind == BUTTON and bool(parse_availability(signal.text))
 
 
 STATE_CHARS: Final = 30
+
+
 STATE_LINES: Final = 20
 
 
-def _has_identifier(front: VisiblePage, signs: Sequence[Sign]) -> bool:
-    """Say whether the page names a number as only things have that are sold."""
-    if any(sign.kind == IDENTIFIER and parse_identifier(sign.text) for sign in signs):
+def _has_state_line(lines: Sequence[str]) -> bool:
+    """Whether a line of its own after the heading states the availability."""
+    return any(len(line) <= STATE_CHARS and parse_availability(line) for line in lines[:STATE_LINES])
+
+
+def _has_identifier(page: VisiblePage, signals: Sequence[ProductSignal]) -> bool:
+    """Whether the page has a product identifier."""
+    if any(signal.kind == IDENTIFIER and parse_identifier(signal.text) for signal in signals):
         return True
     return bool(
-        parse_identifier(labelled(CODE_LABEL, front.text)) or parse_gtin(labelled(GTIN_LABEL, front.text))
+        parse_identifier(find_labelled_value(CODE_LABEL, page.text))
+        or parse_gtin(find_labelled_value(GTIN_LABEL, page.text))
     )
 
 
-def _order_from_heading(front: VisiblePage) -> tuple[str, list[Sign]]:
-    """Give the heading and all that matters; what follows the heading comes first."""
-    signs = front.signals.signs
-    title = set(front.title.lower().split())
-    headings = [(at, sign) for at, sign in enumerate(signs) if is_heading(sign)]
+def _order_from_heading(page: VisiblePage) -> tuple[str, list[ProductSignal]]:
+    """Return the heading and the main signals, those after the heading first."""
+    signals = page.signals.signals
+    title = set(page.title.lower().split())
+    headings = [(at, signal) for at, signal in enumerate(signals) if is_heading(signal)]
     if not headings:
-        return "", [sign for sign in signs if not sign.is_beside]
+        return "", [signal for signal in signals if not signal.is_peripheral]
     at, heading = max(
         headings, key=lambda found: (len(title & set(found[1].text.lower().split())), -found[0])
     )
-    after = [sign for sign in signs[at + 1 :] if not sign.is_beside]
-    return heading.text, after + [sign for sign in signs[:at] if not sign.is_beside]
+    after = [signal for signal in signals[at + 1 :] if not signal.is_peripheral]
+    return heading.text, after + [signal for signal in signals[:at] if not signal.is_peripheral]

@@ -1,7 +1,7 @@
-"""Which of the amounts that a shop's page shows is the price, and which are its former one and its range?
+"""Choose price, former price and price range among the visible amounts.
 
-Takes signs in the order in which they matter, what follows the heading first. What is for another amount
-(shipping, a month, a unit) is no price; what is crossed out or named so is one of before.
+Takes signals, those after the heading first. Amounts for something else (shipping, instalments, unit prices)
+are excluded; struck-through amounts and those named so are former prices.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from .commerce_vocabulary import BUY
+from .commerce_vocabulary import BUY_PHRASES
 from .prices import Price, is_ambiguous_dollar, parse_currency_field, parse_price
-from .signal_models import AMOUNT, BARE_AMOUNT, BUTTON, DISCOUNT, ITEMPROP, Sign
+from .signal_models import AMOUNT, BARE_AMOUNT, BUTTON, DISCOUNT, ITEMPROP, ProductSignal
 
 NEAR_SIGNALS: Final = 12
-"""Signs around a price that may be its old one."""
+"""Distance in signals within which an amount may be the former price."""
 
-FEW: Final = 3
+MAX_BUTTONS: Final = 3
 NEAR_BUTTON_WEIGHT: Final = 10_000.0
-"""More than any distance: what can be bought beside it is the price."""
-ASIDE: Final = 500.0
-"""Less than being beside the button: a price without tax, or for several, where there is another one."""
+"""Outweighs any distance: an amount near a buy button is the price."""
+SECONDARY_PRICE_PENALTY: Final = 500.0
+"""Weighs less than a near button: net prices and quantity prices are used if there are no others."""
 DISCOUNT_TOLERANCE_PERCENT: Final = 1.5
-"""How many percent a share that is told may differ from what two amounts come to."""
+"""Percentage points by which a stated discount may differ from that of two amounts."""
 
 _FORMER_PRICE_NAMES: Final = re.compile(
     r"\bold|\bwas\b|compare|regular|\blist|rrp|msrp|uvp|before|original|\borg\b|cross|strike|non-sale|retail"
@@ -78,7 +78,7 @@ _CURRENT_PRICE_TEXT: Final = re.compile(
     r"|nu)(?!\w)",
     re.IGNORECASE,
 )
-_SHARE: Final = re.compile(r"[-\u2212]?\s?\d{1,3}(?:[.,]\d+)?\s?%(?:\s*off\b)?", re.IGNORECASE)
+_DISCOUNT: Final = re.compile(r"[-\u2212]?\s?\d{1,3}(?:[.,]\d+)?\s?%(?:\s*off\b)?", re.IGNORECASE)
 _PERCENT: Final = re.compile(r"\d{1,2}(?:[.,]\d+)?")
 _FROM_TEXT: Final = re.compile(r"\b(?:from|ab|à partir|desde|da|starting|fra|vanaf|от)\b", re.IGNORECASE)
 _RANGE: Final = re.compile(
@@ -87,64 +87,70 @@ _RANGE: Final = re.compile(
 
 
 class _LocatedPrice(NamedTuple):
-    """One amount, where it stands."""
+    """An amount and its position among the signals."""
 
-    at: int
-    sign: Sign
+    position: int
+    signal: ProductSignal
     price: Price
 
 
-def is_buy_button(signal: Sign) -> bool:
-    """Say whether this is a button that sells."""
-    return signal.kind == BUTTON and not signal.is_disabled and BUY.search(signal.text) is not None
+def is_buy_button(signal: ProductSignal) -> bool:
+    """Whether a signal is an enabled buy button."""
+    return signal.kind == BUTTON and not signal.is_disabled and BUY_PHRASES.search(signal.text) is not None
 
 
-def find_visible_prices(signals: Sequence[Sign], country: str) -> dict[str, str]:
-    """Give price, currency, former price and range; amounts without a name count where others fail."""
-    return _prices(signals, AMOUNT, country) or _prices(signals, BARE_AMOUNT, country)
+def find_visible_prices(signals: Sequence[ProductSignal], country: str) -> dict[str, str]:
+    """Return price, currency, former price and range; unnamed amounts count if there are no named ones."""
+    return _prices_of_kind(signals, AMOUNT, country) or _prices_of_kind(signals, BARE_AMOUNT, country)
 
 
-def _prices(signs: Sequence[Sign], kind: int, country: str) -> dict[str, str]:
+def _prices_of_kind(signals: Sequence[ProductSignal], kind: int, country: str) -> dict[str, str]:
     amounts = [
         _LocatedPrice(at, part, price)
-        for at, sign in enumerate(signs)
-        if sign.kind == kind
-        for part in _split_former_and_current(sign)
-        if (price := _price(part, country))
+        for at, signal in enumerate(signals)
+        if signal.kind == kind
+        for part in _split_former_and_current(signal)
+        if (price := _signal_price(part, country))
     ]
-    now = [found for found in amounts if not _is_former_price(found.sign)]
-    now = now or [found for found in amounts if not found.sign.is_struck]
+    now = [found for found in amounts if not _is_former_price(found.signal)]
+    now = now or [found for found in amounts if not found.signal.is_struck]
     if not now:
         return {}
-    buttons = [at for at, sign in enumerate(signs) if is_buy_button(sign)]
-    best = max(now, key=lambda found: _weight(found, buttons))
-    is_guess = is_ambiguous_dollar(best.sign.text, country)
+    buttons = [at for at, signal in enumerate(signals) if is_buy_button(signal)]
+    best = max(now, key=lambda found: _price_weight(found, buttons))
+    is_guess = is_ambiguous_dollar(best.signal.text, country)
     of_money = {"likely_currency" if is_guess else "currency": best.price.currency}
-    found = {"price": best.price.amount, **of_money, **_before(best, amounts, signs)}
+    found = {"price": best.price.amount, **of_money, **_former_price(best, amounts, signals)}
     if "old_price" not in found:
-        found |= _ends(best, now, country)
+        found |= _price_range(best, now, country)
     return found
 
 
-def _before(best: _LocatedPrice, amounts: Sequence[_LocatedPrice], signs: Sequence[Sign]) -> dict[str, str]:
-    """Find what it cost before: what is marked so, or what a share that is taken off comes to."""
+def _former_price(
+    best: _LocatedPrice, amounts: Sequence[_LocatedPrice], signals: Sequence[ProductSignal]
+) -> dict[str, str]:
+    """Return the former price: a marked one, or one that fits a stated discount."""
     value = float(best.price.amount)
     near = [
-        one for one in amounts if abs(best.at - one.at) <= NEAR_SIGNALS and float(one.price.amount) > value
+        one
+        for one in amounts
+        if abs(best.position - one.position) <= NEAR_SIGNALS and float(one.price.amount) > value
     ]
-    old = next((one for one in near if _is_former_price(one.sign)), None)
+    old = next((one for one in near if _is_former_price(one.signal)), None)
     if old is None:
-        shares = [
-            _discount_percent(sign.text)
-            for sign in signs[max(0, best.at - NEAR_SIGNALS) : best.at + NEAR_SIGNALS]
-            if _has_discount(sign)
+        discounts = [
+            _discount_percent(signal.text)
+            for signal in signals[max(0, best.position - NEAR_SIGNALS) : best.position + NEAR_SIGNALS]
+            if _has_discount(signal)
         ]
-        old = next((one for one in near if _matches_discount(value, float(one.price.amount), shares)), None)
+        old = next(
+            (one for one in near if _matches_discount(value, float(one.price.amount), discounts)), None
+        )
     return {"old_price": old.price.amount} if old else {}
 
 
-def _has_discount(sign: Sign) -> bool:
-    return sign.kind in {DISCOUNT, AMOUNT} and "%" in sign.text
+def _has_discount(signal: ProductSignal) -> bool:
+    return signal.kind in {DISCOUNT, AMOUNT} and "%" in signal.text
 
 
 def _discount_percent(text: str) -> float:
@@ -152,63 +158,74 @@ def _discount_percent(text: str) -> float:
     return float(match[0].replace(",", ".")) if match else 0.0
 
 
-def _matches_discount(now: float, before: float, shares: Sequence[float]) -> bool:
+def _matches_discount(now: float, before: float, discounts: Sequence[float]) -> bool:
     return any(
-        share and abs(100 * (1 - now / before) - share) <= DISCOUNT_TOLERANCE_PERCENT for share in shares
+        discount and abs(100 * (1 - now / before) - discount) <= DISCOUNT_TOLERANCE_PERCENT
+        for discount in discounts
     )
 
 
-def _ends(best: _LocatedPrice, now: Sequence[_LocatedPrice], country: str) -> dict[str, str]:
-    """Give the range of a price, where it is one."""
-    at, sign, price = best
-    beside = next((one.price for one in now if one.at == at + 1 and one.sign.words == sign.words), price)
-    if ends := _range_in_text(sign.text, country):
+def _price_range(best: _LocatedPrice, now: Sequence[_LocatedPrice], country: str) -> dict[str, str]:
+    """Return the price range, if there is one."""
+    at, signal, price = best
+    next_price = next(
+        (one.price for one in now if one.position == at + 1 and one.signal.names == signal.names), price
+    )
+    if ends := _range_in_text(signal.text, country):
         return {"price_low": ends[0], "price_high": ends[1]}
-    if sign.kind == AMOUNT and float(beside.amount) > float(price.amount):
-        return {"price_low": price.amount, "price_high": beside.amount}
-    if _FROM_TEXT.search(sign.text.partition(price.amount[:1])[0]):
+    if signal.kind == AMOUNT and float(next_price.amount) > float(price.amount):
+        return {"price_low": price.amount, "price_high": next_price.amount}
+    if _FROM_TEXT.search(signal.text.partition(price.amount[:1])[0]):
         return {"price_low": price.amount}
     return {}
 
 
-def _split_former_and_current(sign: Sign) -> tuple[Sign, ...]:
-    """Part what says in one text what it cost and what it costs: `Was £100 Now £80`."""
-    before, now = _FORMER_PRICE_TEXT.search(sign.text), _CURRENT_PRICE_TEXT.search(sign.text)
+def _split_former_and_current(signal: ProductSignal) -> tuple[ProductSignal, ...]:
+    """Split a text with former and current price: `Was £100 Now £80`."""
+    before, now = _FORMER_PRICE_TEXT.search(signal.text), _CURRENT_PRICE_TEXT.search(signal.text)
     if before is None or now is None:
-        return (sign,)
+        return (signal,)
     at = max(before.start(), now.start())
-    one, other = sign.text[:at], sign.text[at:]
+    one, other = signal.text[:at], signal.text[at:]
     if parse_price(one) is None or parse_price(other) is None:
-        return (sign,)
-    return sign._replace(text=one), sign._replace(text=other)
+        return (signal,)
+    return signal._replace(text=one), signal._replace(text=other)
 
 
-def _weight(found: _LocatedPrice, buttons: Sequence[int]) -> float:
-    """Weigh a place: the first ones below the heading count most, and those beside the way to buy."""
-    is_near = any(abs(button - found.at) <= NEAR_SIGNALS for button in buttons[:FEW])
-    is_aside = _SECONDARY_PRICE_TEXT.search(found.sign.text) is not None or "without-tax" in found.sign.words
-    return (NEAR_BUTTON_WEIGHT if is_near else 0.0) - found.at - (ASIDE if is_aside else 0.0)
+def _price_weight(found: _LocatedPrice, buttons: Sequence[int]) -> float:
+    """Return the weight of an amount: close to the heading and near a buy button is best."""
+    is_near = any(abs(button - found.position) <= NEAR_SIGNALS for button in buttons[:MAX_BUTTONS])
+    is_aside = (
+        _SECONDARY_PRICE_TEXT.search(found.signal.text) is not None or "without-tax" in found.signal.names
+    )
+    return (
+        (NEAR_BUTTON_WEIGHT if is_near else 0.0)
+        - found.position
+        - (SECONDARY_PRICE_PENALTY if is_aside else 0.0)
+    )
 
 
-def _price(sign: Sign, country: str) -> Price | None:
-    if _OTHER_AMOUNT_NAMES.search(sign.words):
+def _signal_price(signal: ProductSignal, country: str) -> Price | None:
+    if _OTHER_AMOUNT_NAMES.search(signal.names):
         return None
-    bare = _SHARE.sub(" ", sign.text)
+    bare = _DISCOUNT.sub(" ", signal.text)
     if "%" in bare or _OTHER_AMOUNT_TEXT.search(bare):
         return None
     price = parse_price(bare, country=country)
-    is_sure = price is not None and (bare == sign.text or bool(price.currency))  # beside a share: money only
-    if price is None or (sign.kind == BARE_AMOUNT and not price.currency and "kr" not in bare.lower()):
+    is_sure = price is not None and (
+        bare == signal.text or bool(price.currency)
+    )  # beside a discount only with a currency
+    if price is None or (signal.kind == BARE_AMOUNT and not price.currency and "kr" not in bare.lower()):
         return None
     return price if is_sure and float(price.amount) else None
 
 
-def _is_former_price(sign: Sign) -> bool:
-    """Say whether an amount is one of before: by being struck, by its text, by the innermost telling name."""
-    if sign.is_struck or _FORMER_PRICE_TEXT.search(sign.text):
+def _is_former_price(signal: ProductSignal) -> bool:
+    """Whether an amount is a former price: struck through, by its text, or by its innermost name."""
+    if signal.is_struck or _FORMER_PRICE_TEXT.search(signal.text):
         return True
     old, new = (
-        max((match.start() for match in form.finditer(sign.words)), default=-1)
+        max((match.start() for match in form.finditer(signal.names)), default=-1)
         for form in (_FORMER_PRICE_NAMES, _CURRENT_PRICE_NAMES)
     )
     return old > new
@@ -223,8 +240,12 @@ def _range_in_text(text: str, country: str) -> tuple[str, str] | None:
     return (low.amount, high.amount) if low and high and float(high.amount) > float(low.amount) else None
 
 
+MAX_PRICE_LINE_CHARS: Final = 24
+"""Maximum length of a line that contains nothing but a price."""
+
+
 def price_below_heading(name: str, text: str, country: str) -> dict[str, str]:
-    """Read the first line after the heading that is a price and nothing else."""
+    """Return the price of the first line after the heading that contains nothing else."""
     _, found, rest = text.partition(f"\n{name}\n") if name else ("", "", "")
     for line in rest[:3_000].split("\n")[:40] if found else ():
         price = parse_price(line, country=country) if len(line) <= MAX_PRICE_LINE_CHARS else None
@@ -234,28 +255,24 @@ def price_below_heading(name: str, text: str, country: str) -> dict[str, str]:
     return {}
 
 
-MAX_PRICE_LINE_CHARS: Final = 24
-"""A line that is a price and nothing else is not longer."""
-
-
-def has_many_prices(signals: Sequence[Sign]) -> bool:
-    """Say whether prices stand in properties of several things."""
-    return sum(sign.kind == ITEMPROP and sign.words == "price" for sign in signals) >= MANY_PRICES
-
-
 MANY_PRICES: Final = 3
 
 
-def price_of_itemprops(signals: Sequence[Sign]) -> dict[str, str]:
-    """Give what stands in properties that belong to no item: shops forget the item's own element."""
-    said: dict[str, str] = {}
-    for sign in signals:
-        if sign.kind == ITEMPROP and sign.text:
-            said.setdefault(sign.words, sign.text)
+def has_many_prices(signals: Sequence[ProductSignal]) -> bool:
+    """Whether itemprops contain the prices of several products."""
+    return sum(signal.kind == ITEMPROP and signal.names == "price" for signal in signals) >= MANY_PRICES
+
+
+def price_of_itemprops(signals: Sequence[ProductSignal]) -> dict[str, str]:
+    """Return the price in itemprops outside of an item: some shops omit the element of the item."""
+    values: dict[str, str] = {}
+    for signal in signals:
+        if signal.kind == ITEMPROP and signal.text:
+            values.setdefault(signal.names, signal.text)
     if has_many_prices(signals):
         return {}
-    price = parse_price(said.get("price", ""))
-    found = {"currency": parse_currency_field(said.get("pricecurrency", ""))}
+    price = parse_price(values.get("price", ""))
+    found = {"currency": parse_currency_field(values.get("pricecurrency", ""))}
     if price and float(price.amount):
         found["price"] = price.amount
     return {name: value for name, value in found.items() if value}

@@ -1,1 +1,1 @@
-"""TODO: structured."""
+"""Read structured data: JSON-LD, microdata, RDFa, JavaScript objects, page entities."""

@@ -1,7 +1,7 @@
-"""What does an object say that is written in code, not as JSON: bare names, single quotes, computed values?
+"""Parse object literals in JavaScript: bare names, single quotes, computed values.
 
-Reads one object from where it begins. What has to be run to be known is unknown; nothing is run. Time grows
-with the number of characters, which is bounded, and so is depth.
+Parses one object from its start. Nothing is executed; computed values are None. Time grows linearly with the
+text, whose length and depth are bounded.
 """
 
 from __future__ import annotations
@@ -14,121 +14,121 @@ from typing import Any, Final
 MAX_CHARS: Final = 20_000
 MAX_DEPTH: Final = 12
 
-_PIECE: Final = re.compile(
+_TOKEN: Final = re.compile(
     r"\s+|//[^\n]*|/\*(?>[^*]|\*(?!/))*\*/"
-    r'|(?P<piece>"(?>[^"\\]|\\.)*"|\'(?>[^\'\\]|\\.)*\'|`(?>[^`\\]|\\.)*`|[{}\[\](),:"\'`]|[^\s{}\[\](),:"\'`]+)',
+    r'|(?P<lexeme>"(?>[^"\\]|\\.)*"|\'(?>[^\'\\]|\\.)*\'|`(?>[^`\\]|\\.)*`|[{}\[\](),:"\'`]|[^\s{}\[\](),:"\'`]+)',
     re.DOTALL,
 )
 _NUMBER: Final = re.compile(r"-?\d{1,30}(?:\.\d{1,30})?")
-"""A longer one counts nothing, and Python refuses to read it."""
+"""Longer numbers are not meaningful, and Python refuses to parse them."""
 
 _QUOTES: Final = frozenset("\"'`")
-_WORDS: Final = {"true": True, "false": False}
+_LITERALS: Final = {"true": True, "false": False}
 _CLOSING: Final = {"{": "}", "[": "]", "(": ")"}
 
 
 class _InvalidLiteralError(Exception):
-    """The text is no object, or breaks off."""
+    """The text is not an object literal, or is truncated."""
 
 
 def parse_object(text: str, start: int) -> dict[str, Any] | None:
-    """Read the object that begins here; None where there is none."""
-    pieces = _pieces(text, start)
+    """Parse the object literal at this position; None if there is none."""
+    tokens = _tokens(text, start)
     try:
-        value, _ = _value(next(pieces, ""), pieces, 0)
+        value, _ = _parse_value(next(tokens, ""), tokens, 0)
     except _InvalidLiteralError:
         return None
     return value if isinstance(value, dict) else None
 
 
-def _pieces(text: str, begin: int) -> Iterator[str]:
-    for match in _PIECE.finditer(text, begin, begin + MAX_CHARS):
-        if (piece := match["piece"]) in _QUOTES:
-            return  # a string without an end: to go on behind it would look for its end again and again
-        if piece:
-            yield piece
+def _tokens(text: str, start: int) -> Iterator[str]:
+    for match in _TOKEN.finditer(text, start, start + MAX_CHARS):
+        if (lexeme := match["lexeme"]) in _QUOTES:
+            return  # A string without an end: to continue would search for its end repeatedly.
+        if lexeme:
+            yield lexeme
 
 
-def _next(pieces: Iterator[str]) -> str:
-    piece = next(pieces, "")
-    if not piece:
+def _next_token(tokens: Iterator[str]) -> str:
+    lexeme = next(tokens, "")
+    if not lexeme:
         raise _InvalidLiteralError
-    return piece
+    return lexeme
 
 
-def _value(piece: str, pieces: Iterator[str], depth: int) -> tuple[Any, str]:
-    """Read a value; gives also the piece behind it."""
+def _parse_value(lexeme: str, tokens: Iterator[str], depth: int) -> tuple[Any, str]:
+    """Parse a value; return it with the lexeme after it."""
     if depth > MAX_DEPTH:
         raise _InvalidLiteralError
-    if piece == "{":
-        return _members(pieces, depth), next(pieces, "")
-    if piece == "[":
-        return _elements(pieces, depth), next(pieces, "")
-    behind = next(pieces, "")
+    if lexeme == "{":
+        return _parse_members(tokens, depth), next(tokens, "")
+    if lexeme == "[":
+        return _parse_elements(tokens, depth), next(tokens, "")
+    behind = next(tokens, "")
     if behind in {",", "}", "]"}:
-        return _parse_scalar(piece), behind
-    while behind not in {",", "}", "]", ""}:  # what is computed
-        behind = _skip_brackets(behind, pieces) if behind in _CLOSING else next(pieces, "")
+        return _parse_scalar(lexeme), behind
+    while behind not in {",", "}", "]", ""}:  # a computed value
+        behind = _skip_brackets(behind, tokens) if behind in _CLOSING else next(tokens, "")
     return None, behind
 
 
-def _skip_brackets(opening: str, pieces: Iterator[str]) -> str:
-    """Pass over what stands in brackets; gives the piece behind."""
+def _skip_brackets(opening: str, tokens: Iterator[str]) -> str:
+    """Skip a bracketed expression; return the lexeme after it."""
     open_ones = [_CLOSING[opening]]
     while open_ones:
-        piece = _next(pieces)
-        if piece in _CLOSING:
-            open_ones.append(_CLOSING[piece])
-        elif piece == open_ones[-1]:
+        lexeme = _next_token(tokens)
+        if lexeme in _CLOSING:
+            open_ones.append(_CLOSING[lexeme])
+        elif lexeme == open_ones[-1]:
             open_ones.pop()
-    return next(pieces, "")
+    return next(tokens, "")
 
 
-def _members(pieces: Iterator[str], depth: int) -> dict[str, Any]:
+def _parse_members(tokens: Iterator[str], depth: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    piece = _next(pieces)
-    while piece != "}":
-        if piece == ",":
-            piece = _next(pieces)
+    lexeme = _next_token(tokens)
+    while lexeme != "}":
+        if lexeme == ",":
+            lexeme = _next_token(tokens)
             continue
-        name = _parse_scalar(piece)
-        if _next(pieces) != ":":
+        name = _parse_scalar(lexeme)
+        if _next_token(tokens) != ":":
             raise _InvalidLiteralError
-        value, piece = _value(_next(pieces), pieces, depth + 1)
-        if piece not in {",", "}"}:
+        value, lexeme = _parse_value(_next_token(tokens), tokens, depth + 1)
+        if lexeme not in {",", "}"}:
             raise _InvalidLiteralError
-        found[str(name if name is not None else piece)] = value
+        found[str(name if name is not None else lexeme)] = value
     return found
 
 
-def _elements(pieces: Iterator[str], depth: int) -> list[Any]:
+def _parse_elements(tokens: Iterator[str], depth: int) -> list[Any]:
     found: list[Any] = []
-    piece = _next(pieces)
-    while piece != "]":
-        if piece == ",":
-            piece = _next(pieces)
+    lexeme = _next_token(tokens)
+    while lexeme != "]":
+        if lexeme == ",":
+            lexeme = _next_token(tokens)
             continue
-        value, piece = _value(piece, pieces, depth + 1)
-        if piece not in {",", "]"}:
+        value, lexeme = _parse_value(lexeme, tokens, depth + 1)
+        if lexeme not in {",", "]"}:
             raise _InvalidLiteralError
         found.append(value)
     return found
 
 
-def _parse_scalar(piece: str) -> Any:
-    if piece[0] in "\"'`":
-        return parse_string(piece)
-    if _NUMBER.fullmatch(piece):
-        return float(piece) if "." in piece else int(piece)
-    if piece in _WORDS:
-        return _WORDS[piece]
-    return piece if piece.isidentifier() and piece not in {"null", "undefined", "NaN"} else None
+def _parse_scalar(lexeme: str) -> Any:
+    if lexeme[0] in "\"'`":
+        return parse_string(lexeme)
+    if _NUMBER.fullmatch(lexeme):
+        return float(lexeme) if "." in lexeme else int(lexeme)
+    if lexeme in _LITERALS:
+        return _LITERALS[lexeme]
+    return lexeme if lexeme.isidentifier() and lexeme not in {"null", "undefined", "NaN"} else None
 
 
-def parse_string(piece: str) -> str:
-    """Give what a string of code says."""
-    inner = piece[1:-1]
-    if piece[0] != '"':
+def parse_string(literal: str) -> str:
+    """Return the value of a string literal."""
+    inner = literal[1:-1]
+    if literal[0] != '"':
         inner = inner.replace("\\'", "'").replace("\\`", "`")
         inner = re.sub(r'(?<!\\)"', r"\"", inner)
     try:

@@ -1,8 +1,8 @@
-"""What does broken JSON say, as far as nothing has to be guessed?
+"""Repair broken JSON, as far as no guess is needed.
 
-Repairs only what cannot change a meaning: wrappings, comments, commas too many, escapes that are none,
-entities of HTML, several values in a row, brackets that were not closed. A text that breaks off within a word
-says nothing. Each repair is tried only when those before were not enough, in time that grows with the text.
+Only repairs that cannot change the meaning: wrappers, comments, surplus commas, invalid escapes, HTML
+entities, several values in a row, unclosed brackets. A text truncated within a string is rejected. Repairs
+are tried in order until one suffices, each in linear time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _WRAPPING: Final = re.compile(
     r"^\ufeff?\s*(?:<!--|//\s*<!\[CDATA\[|/\*\s*<!\[CDATA\[\s*\*/|<!\[CDATA\[)"
     r"|(?:-->|//\s*\]\]>|/\*\s*\]\]>\s*\*/|\]\]>)\s*;?\s*$"
 )
-# What has no end goes on to the end of the text: to look for its end again and again would take for ever.
+# A section without an end extends to the end of the text: searching for the end repeatedly would take
+# quadratic time.
 _STRING: Final = r'"(?>[^"\\]|\\.)*(?P<end>"|\\?\Z)'
 _STRING_OR_NOISE: Final = re.compile(
     rf"(?P<string>{_STRING})"
@@ -33,29 +34,25 @@ _BAD_ESCAPE: Final = re.compile(
 )
 _BETWEEN: Final = re.compile(r"[\s,;]*")
 _TOKEN: Final = re.compile(rf"{_STRING}|[\[\]{{}}]", re.DOTALL)
-_ENDS: Final = {"{": "}", "[": "]"}
+_CLOSING_BRACKETS: Final = {"{": "}", "[": "]"}
 
 
-def repair_json(text: str) -> list[Any]:
-    """Read the values of a broken text; empty where repairs are not enough."""
-    bare = _WRAPPING.sub("", _WRAPPING.sub("", text)).strip()
-    forms = dict.fromkeys((bare, text.strip()))
-    return next((values for repair in _REPAIRS for form in forms if (values := _values(repair(form)))), [])
+_INVALID: Final = object()
 
 
 def _values(text: str) -> list[Any]:
-    """Read values that stand in a row; all of them, or none."""
+    """Parse consecutive values; empty unless all of them are valid."""
     found: list[Any] = []
-    for value in _each(text):
+    for value in _decode_values(text):
         if value is _INVALID:
             return []
         found.append(value)
     return found
 
 
-def _each(text: str) -> Iterator[Any]:
+def _decode_values(text: str) -> Iterator[Any]:
     decoder = json.JSONDecoder(strict=False)
-    at = _after(text, 0)
+    at = _skip_separators(text, 0)
     for _ in range(MAX_VALUES):
         if at >= len(text) or (at and text[at] not in "{["):
             return
@@ -65,19 +62,16 @@ def _each(text: str) -> Iterator[Any]:
             yield _INVALID
             return
         yield value
-        at = _after(text, end)
+        at = _skip_separators(text, end)
 
 
-_INVALID: Final = object()
-
-
-def _after(text: str, at: int) -> int:
+def _skip_separators(text: str, at: int) -> int:
     match = _BETWEEN.match(text, at)
     return match.end() if match else at
 
 
 def _remove_noise(text: str) -> str:
-    # Twice: a comma before an end may be seen only without the comment between them.
+    # Twice: a comma before an end may become visible only once the comment between them is removed.
     return _remove_noise_once(_remove_noise_once(text))
 
 
@@ -86,18 +80,21 @@ def _remove_noise_once(text: str) -> str:
 
 
 def _fix_escapes(text: str) -> str:
-    """Undo escapes that only scripts know, and leave out the signs of those that nobody does."""
-    return _BAD_ESCAPE.sub(_escaped, text)
+    """Convert escapes of JavaScript, and drop the backslash of invalid ones."""
+    return _BAD_ESCAPE.sub(_fix_escape, text)
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _fix_escape(match: re.Match[str]) -> str:
     if match["byte"]:
         return f"\\u00{match['byte']}"
     return match[0] if match[2] is None else match[2]
 
 
+_ESCAPED_BEGIN: Final = re.compile(r'[\s\[]*\{\s*(?:\\[nrt]\s*)*\\"')
+
+
 def _unescape_string(text: str) -> str:
-    """Undo the escapes of a text that was put between quotes, and is not between any."""
+    """Unescape a text that was escaped as a string, but is not between quotes."""
     if _ESCAPED_BEGIN.match(text) is None:
         return ""
     try:
@@ -106,60 +103,57 @@ def _unescape_string(text: str) -> str:
         return ""
 
 
-_ESCAPED_BEGIN: Final = re.compile(r'[\s\[]*\{\s*(?:\\[nrt]\s*)*\\"')
-
-
 def _decode_entities(text: str) -> str:
-    """Undo entities, where even the quotes of the text are written so."""
+    """Decode HTML entities, if even the quotes of the text are entities."""
     return unescape(text) if '"' not in text and "&" in text else ""
 
 
-def _closed(text: str) -> str:
-    """Close brackets that stand open where the text ends after a whole value."""
-    waiting: list[str] = []
+def _close_brackets(text: str) -> str:
+    """Close the brackets that are open where the text ends after a whole value."""
+    expected: list[str] = []
     for match in _TOKEN.finditer(text):
-        mark = match[0]
+        bracket = match[0]
         if match["end"] == "":
-            return ""  # it breaks off within a word
-        if mark in _ENDS:
-            waiting.append(_ENDS[mark])
-        elif mark in "}]" and (not waiting or waiting.pop() != mark):
+            return ""  # truncated within a string
+        if bracket in _CLOSING_BRACKETS:
+            expected.append(_CLOSING_BRACKETS[bracket])
+        elif bracket in "}]" and (not expected or expected.pop() != bracket):
             return ""
-    return text.rstrip().rstrip(",") + "".join(waiting[::-1]) if waiting else ""
+    return text.rstrip().rstrip(",") + "".join(expected[::-1]) if expected else ""
 
 
 def _clean_and_close(text: str) -> str:
-    return _closed(_fix_escapes(_remove_noise(text)))
+    return _close_brackets(_fix_escapes(_remove_noise(text)))
 
 
-_PIECE: Final = re.compile(
+_SCRIPT_TOKEN: Final = re.compile(
     rf"{_STRING}|(?P<other>'(?>[^'\\]|\\.)*'|[\u201c\u201d](?>[^\u201c\u201d\"]*)[\u201c\u201d])"
     r"|(?P<word>[A-Za-z_$][\w$]*)|(?P<mark>[{}\[\],:])|(?P<number>[+-]?[\d.][\w.+-]*)",
     re.DOTALL,
 )
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _COLON: Final = re.compile(r"\s*:")
-_WORDS: Final = {"true": "true", "false": "false", "null": "null", "undefined": "null", "NaN": "null"}
+_LITERALS: Final = {"true": "true", "false": "false", "null": "null", "undefined": "null", "NaN": "null"}
 
 
 def _from_script(text: str) -> str:
-    """Write what a script may say, and JSON may not: names without quotes, other quotes, no comma between."""
+    """Convert JavaScript syntax to JSON: unquoted names, other quotes, missing commas."""
     written: list[str] = []
     before, at = "", 0
-    for match in _PIECE.finditer(text):
+    for match in _SCRIPT_TOKEN.finditer(text):
         piece = match[0]
         is_cut = match["end"] is not None and match["end"] != '"'
         if is_cut or text[at : match.start()].strip(" \t\r\n;"):
-            return ""  # it breaks off within a word, or says what is no data
+            return ""  # truncated within a string, or not data
         at = match.end()
         is_value = match["mark"] is None
         if match["other"]:
             piece = _to_double_quotes(piece)
         elif match["number"]:
-            piece = piece if _NUMBER.fullmatch(piece) else f'"{piece}"'  # with its zeros, as a GTIN has
+            piece = piece if _NUMBER.fullmatch(piece) else f'"{piece}"'  # keeps leading zeros, as of a GTIN
         elif match["word"]:
-            is_name = piece not in _WORDS and _COLON.match(text, at) is not None
-            piece = f'"{piece}"' if is_name else _WORDS.get(piece, piece)
+            is_name = piece not in _LITERALS and _COLON.match(text, at) is not None
+            piece = f'"{piece}"' if is_name else _LITERALS.get(piece, piece)
         if before and before not in "{[,:" and (is_value or piece in "{["):
             written.append(",")
         written.append(piece)
@@ -167,15 +161,16 @@ def _from_script(text: str) -> str:
     return "".join(written)
 
 
+_QUOTE_ESCAPES: Final = {'"': '\\"', "\\'": "'"}
+
+
 def _to_double_quotes(piece: str) -> str:
-    """Put a string between the quotes of JSON."""
+    """Convert a string literal to JSON quotes."""
     within = re.sub(
         r"\\(.)|\"", lambda found: _QUOTE_ESCAPES.get(found[0], found[0]), piece[1:-1], flags=re.DOTALL
     )
     return f'"{within}"'
 
-
-_QUOTE_ESCAPES: Final = {'"': '\\"', "\\'": "'"}
 
 _REPAIRS: Final[tuple[Callable[[str], str], ...]] = (
     str,
@@ -187,3 +182,10 @@ _REPAIRS: Final[tuple[Callable[[str], str], ...]] = (
     lambda text: _from_script(_remove_noise(text)),
     _clean_and_close,
 )
+
+
+def repair_json(text: str) -> list[Any]:
+    """Return the values of a broken text; empty if it cannot be repaired."""
+    bare = _WRAPPING.sub("", _WRAPPING.sub("", text)).strip()
+    forms = dict.fromkeys((bare, text.strip()))
+    return next((values for repair in _REPAIRS for form in forms if (values := _values(repair(form)))), [])

@@ -1,7 +1,7 @@
-"""What do the subjects of RDFa say, in the shape that JSON-LD has on pages?
+"""Convert RDFa subjects to the shape that JSON-LD has on pages.
 
-Takes subjects in expanded form with references as they stand; resolves these, and puts subjects that others
-speak of where they are spoken of. Names lose their vocabulary.
+Takes subjects in expanded form with unresolved references; resolves these and nests subjects where they are
+referenced. Property names lose their vocabulary.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ _LOCAL_NAME: Final = re.compile(r"[^/#]+$")
 
 
 def resolve_subjects(subjects: Sequence[dict[str, Any]], base: str) -> tuple[dict[str, Any], ...]:
-    """Resolve the references of all subjects; the empty one is the page."""
-    return tuple({name: _resolved(value, base) for name, value in subject.items()} for subject in subjects)
+    """Resolve the references of all subjects; the empty reference is the page."""
+    return tuple(
+        {name: _resolve_references(value, base) for name, value in subject.items()} for subject in subjects
+    )
 
 
 def root_nodes(subjects: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Give every subject that has a type and that no other one contains."""
+    """Yield every subject that has a type and is not contained in another one."""
     by_id = {subject["@id"]: subject for subject in subjects}
     within = {
         value["@id"]
@@ -35,10 +37,10 @@ def root_nodes(subjects: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     }
     for subject in subjects:
         if "@type" in subject and subject["@id"] not in within:
-            yield _node(subject, by_id, 0)
+            yield _build_node(subject, by_id, 0)
 
 
-def _node(subject: dict[str, Any], by_id: dict[str, dict[str, Any]], depth: int) -> dict[str, Any]:
+def _build_node(subject: dict[str, Any], by_id: dict[str, dict[str, Any]], depth: int) -> dict[str, Any]:
     node: dict[str, Any] = {}
     for name, values in subject.items():
         if name == "@id":
@@ -46,30 +48,30 @@ def _node(subject: dict[str, Any], by_id: dict[str, dict[str, Any]], depth: int)
         if name == "@type":
             node[name] = values
             continue
-        said = [_plain(value, by_id, depth) for value in values]
+        node_values = [_node_value(value, by_id, depth) for value in values]
         local = _LOCAL_NAME.search(name)
-        node.setdefault(local[0] if local else name, said[0] if len(said) == 1 else said)
+        node.setdefault(local[0] if local else name, node_values[0] if len(node_values) == 1 else node_values)
     return node
 
 
-def _plain(value: dict[str, Any], by_id: dict[str, dict[str, Any]], depth: int) -> Any:
+def _node_value(value: dict[str, Any], by_id: dict[str, dict[str, Any]], depth: int) -> Any:
     if "@value" in value:
         return value["@value"]
     there = by_id.get(value["@id"])
-    return value["@id"] if there is None or depth >= MAX_DEPTH else _node(there, by_id, depth + 1)
+    return value["@id"] if there is None or depth >= MAX_DEPTH else _build_node(there, by_id, depth + 1)
 
 
-def _resolved(value: Any, base: str) -> Any:
+def _resolve_references(value: Any, base: str) -> Any:
     if isinstance(value, list):
-        return [_resolved(one, base) for one in value]
+        return [_resolve_references(one, base) for one in value]
     if isinstance(value, dict):
-        return {**value, "@id": _reference(value["@id"], base)} if "@id" in value else value
-    return _reference(value, base) if isinstance(value, str) else value
+        return {**value, "@id": _resolve_reference(value["@id"], base)} if "@id" in value else value
+    return _resolve_reference(value, base) if isinstance(value, str) else value
 
 
-def _reference(text: str, base: str) -> str:
+def _resolve_reference(text: str, base: str) -> str:
     if _SCHEME.match(text):
         return text
-    path, sign, fragment = text.partition("#")
+    path, separator, fragment = text.partition("#")
     found = to_wire_url(path, base) if path else base.partition("#")[0]
-    return text if isinstance(found, RefusedUrl) else f"{found}{sign}{fragment}"
+    return text if isinstance(found, RefusedUrl) else f"{found}{separator}{fragment}"

@@ -1,7 +1,6 @@
-"""What does a page say for machines: JSON-LD, microdata, RDFa, Open Graph?
+"""Collect the structured data of a page: JSON-LD, microdata, RDFa, Open Graph.
 
-Takes what stands in the document, gives one array of what was found by format, with the types and with what
-was broken. What an item means is decided elsewhere.
+Returns one array by format, with types and errors. The meaning of an item is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -25,9 +24,13 @@ MAX_DEPTH: Final = 24
 MAX_ERRORS: Final = 10
 
 
+_KEYWORD_ALIASES: Final = {"type": "@type", "id": "@id"}
+"""Aliases that the context of schema.org defines."""
+
+
 @dataclass(frozen=True, slots=True)
 class StructuredData:
-    """What was found: items by format."""
+    """Structured data of a page by format."""
 
     json_ld: Sequence[Any] = ()
     microdata: Sequence[dict[str, Any]] = ()
@@ -36,7 +39,7 @@ class StructuredData:
     errors: Sequence[str] = ()
 
     def to_event_fields(self) -> dict[str, Any]:
-        """Write it as fields of the event; formats that find no more room are left out, and said."""
+        """Return the event fields; formats that exceed the size limit are omitted, with an error."""
         found = (
             (JSON_LD, self.json_ld),
             (MICRODATA, self.microdata),
@@ -44,15 +47,15 @@ class StructuredData:
             (OPEN_GRAPH, self.open_graph),
         )
         kept: list[str] = []
-        errors, formats, room = list(self.errors), [], MAX_BYTES
+        errors, formats, remaining = list(self.errors), [], MAX_BYTES
         for name, items in found:
             if not items:
                 continue
             formats.append(name)
             key = "properties" if name == OPEN_GRAPH else "items"
             text = json.dumps({"format": name, key: items}, ensure_ascii=False)
-            room -= len(text)
-            if room < 0:
+            remaining -= len(text)
+            if remaining < 0:
                 errors.append(f"{name}: too long to travel")
             else:
                 kept.append(text)
@@ -64,9 +67,9 @@ class StructuredData:
         }
 
     def typed_nodes(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Give every object that has a type, in one shape, with the format that said it."""
+        """Yield every object that has a type in JSON-LD shape, with its format."""
         for item in self.json_ld:
-            names = _ALIASES if "@type" not in item and "@context" in item and "type" in item else {}
+            names = _KEYWORD_ALIASES if "@type" not in item and "@context" in item and "type" in item else {}
             for node in _find_typed(_strip_prefixes(item, 0, _vocabulary_prefixes(item), names), 0):
                 yield JSON_LD, node
         for item in self.microdata:
@@ -82,7 +85,7 @@ class StructuredData:
 
 
 def read_json_ld(texts: Sequence[str]) -> tuple[list[Any], list[str]]:
-    """Read scripts of JSON-LD; gives their values, and what was broken."""
+    """Parse JSON-LD scripts; return their values, and the errors."""
     found: list[Any] = []
     errors: list[str] = []
     for text in texts:
@@ -97,15 +100,15 @@ def read_json_ld(texts: Sequence[str]) -> tuple[list[Any], list[str]]:
         except ValueError as failure:
             values = repair_json(text)
             errors.append(f"json-ld: {failure}"[:200] + ("; repaired" if values else ""))
-        for said in values:
-            value = _decode_nested_json(said)
+        for decoded in values:
+            value = _decode_nested_json(decoded)
             items = value if isinstance(value, list) else [value]
             found.extend(item for item in items if isinstance(item, dict))
     return found, errors
 
 
 def _decode_nested_json(value: Any) -> Any:
-    """Read data that was written as a text of itself."""
+    """Decode a value that was serialized twice."""
     if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
         try:
             return json.loads(value, strict=False)
@@ -114,34 +117,34 @@ def _decode_nested_json(value: Any) -> Any:
     return value
 
 
-_OURS: Final = re.compile(r"^(?:schema:|https?://schema\.org/)(?=\w+$)")
+_SCHEMA_ORG_PREFIX: Final = re.compile(r"^(?:schema:|https?://schema\.org/)(?=\w+$)")
 _SCHEMA_ORG_URL: Final = re.compile(r"https?://(?:www\.)?schema\.org/?#?")
 _PREFIX: Final = re.compile(r"\w{1,20}")
-
-
-def _vocabulary_prefixes(item: Any) -> re.Pattern[str]:
-    """Say what stands before the names of the vocabulary that all pages mean, by the context's word too."""
-    contexts = item.get("@context") if isinstance(item, dict) else None
-    said = contexts if isinstance(contexts, list) else [contexts]
-    own = [
-        prefix
-        for one in said[:MAX_CONTEXTS]
-        if isinstance(one, dict)
-        for prefix, meant in list(one.items())[:MAX_CONTEXTS]
-        if isinstance(meant, str) and _SCHEMA_ORG_URL.fullmatch(meant) and _PREFIX.fullmatch(prefix)
-    ]
-    return re.compile(rf"^(?:{'|'.join(own)}):(?=\w+$)|{_OURS.pattern}") if own else _OURS
 
 
 MAX_CONTEXTS: Final = 50
 
 
-_ALIASES: Final = {"type": "@type", "id": "@id"}
-"""What the context of schema.org itself allows to be written for these."""
+def _vocabulary_prefixes(item: Any) -> re.Pattern[str]:
+    """Return the pattern of schema.org prefixes, including those that the context declares."""
+    contexts = item.get("@context") if isinstance(item, dict) else None
+    several = contexts if isinstance(contexts, list) else [contexts]
+    own = [
+        prefix
+        for one in several[:MAX_CONTEXTS]
+        if isinstance(one, dict)
+        for prefix, meant in list(one.items())[:MAX_CONTEXTS]
+        if isinstance(meant, str) and _SCHEMA_ORG_URL.fullmatch(meant) and _PREFIX.fullmatch(prefix)
+    ]
+    return (
+        re.compile(rf"^(?:{'|'.join(own)}):(?=\w+$)|{_SCHEMA_ORG_PREFIX.pattern}")
+        if own
+        else _SCHEMA_ORG_PREFIX
+    )
 
 
 def _strip_prefixes(value: Any, depth: int, prefixes: re.Pattern[str], names: Mapping[str, str]) -> Any:
-    """Write names without the prefix of the vocabulary, and words of JSON-LD as such; most are so."""
+    """Remove vocabulary prefixes from names, and replace keyword aliases."""
     if isinstance(value, dict) and depth <= MAX_DEPTH:
         return {
             names.get(name) or prefixes.sub("", name): _strip_prefixes(one, depth + 1, prefixes, names)
@@ -153,16 +156,16 @@ def _strip_prefixes(value: Any, depth: int, prefixes: re.Pattern[str], names: Ma
 
 
 def types_of(node: dict[str, Any]) -> list[str]:
-    """Give the types of an object, without their vocabulary."""
-    said = node.get("@type")
-    names = said if isinstance(said, list) else [said]
+    """Return the types of an object without their vocabulary."""
+    declared = node.get("@type")
+    names = declared if isinstance(declared, list) else [declared]
     return [
         re.split(r"[/#:]", name.rstrip("/"))[-1][:100] for name in names[:5] if isinstance(name, str) and name
     ]
 
 
 def microdata_to_node(item: dict[str, Any], depth: int) -> dict[str, Any]:
-    """Write an item of microdata as JSON-LD would."""
+    """Convert a microdata item to JSON-LD shape."""
     node: dict[str, Any] = {"@type": item["type"].split()} if item.get("type") else {}
     for name, value in item["properties"].items():
         values = value if isinstance(value, list) else [value]

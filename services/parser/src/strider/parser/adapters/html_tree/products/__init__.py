@@ -1,1 +1,1 @@
-"""TODO: products."""
+"""Read signals of products from HTML trees: prices, buttons, stock, images, breadcrumbs."""

@@ -1,7 +1,7 @@
-"""The amounts within one price of a tree: now, before, from and to stand in one box more often than not.
+"""Split the text of a price element into its amounts: now, before, from, to.
 
-Decides where one amount ends and another begins, by what is crossed out and by the names of elements; puts
-together again what is written in pieces (`$`, `39`, `99`).
+Decides where one amount ends and another begins, by what is struck out and by the names of elements; joins
+amounts that are split over elements (`$`, `39`, `99`).
 """
 
 from __future__ import annotations
@@ -18,23 +18,26 @@ from strider.parser.core.products.prices import mentions_currency
 MAX_PRICE_CHARS: Final = 400
 MAX_AMOUNTS: Final = 20
 MAX_FRAGMENTS: Final = 10 * MAX_AMOUNTS
-"""Texts among which these are: many have no digit."""
+"""Texts that are collected before those without a digit are dropped."""
 
 MAX_DEPTH: Final = 16
 MAX_NODES: Final = 200
-"""That are looked at for one text."""
+"""Nodes that are read for one text."""
 
 _STRUCK_TAGS: Final = frozenset({"s", "del", "strike"})
-_BLOCKS: Final = frozenset({"div", "p", "li", "td", "dd", "tr"})
-_SILENT: Final = frozenset({"script", "style", "svg", "noscript", "template", "select"})
-_PARTS: Final = re.compile(r"integer|decimal|fraction|cents?\b|currency|symbol|whole|digits|sign")
+_BLOCK_TAGS: Final = frozenset({"div", "p", "li", "td", "dd", "tr"})
+_UNRENDERED_TAGS: Final = frozenset({"script", "style", "svg", "noscript", "template", "select"})
+_AMOUNT_PART_NAMES: Final = re.compile(r"integer|decimal|fraction|cents?\b|currency|symbol|whole|digits|sign")
 _DIGIT: Final = re.compile(r"\d")
-_OWN: Final = re.compile(
+_AMOUNT_NAMES: Final = re.compile(
     r"price|amount|old|was\b|sale|special|regular|compare|final|current|discount|save|unit"
     r"|preis|precio|prezzo|preco|prix|prijs|anterior|actual|antes|ancien|prix-?barr|vecchio|statt|valor|\borg\b"
 )
 _CENT_NAMES: Final = re.compile(r"cents?\b|fraction|decimal|\bsup\b")
-_NAMES: Final = ("class", "id", "data-testid")
+_NAME_ATTRIBUTES: Final = ("class", "id", "data-testid")
+
+
+MAX_LABEL_CHARS: Final = 30
 
 
 @dataclass(slots=True)
@@ -46,13 +49,13 @@ class PriceAmount:
     text: str = ""
 
 
-def text_of(node: LexborNode, max_chars: int) -> str:
-    """Give the text of an element, no more than so many characters of it, whatever its size."""
+def clipped_text(node: LexborNode, max_chars: int) -> str:
+    """Return the text of an element up to `max_chars`, whatever its size."""
     pieces: list[str] = []
     left = max_chars
     for number, element in enumerate(node.traverse(include_text=True)):
         above = element.parent if element.tag == "-text" else None
-        if above is not None and above.tag not in _SILENT:
+        if above is not None and above.tag not in _UNRENDERED_TAGS:
             pieces.append((element.text_content or "")[:left])
             left -= len(pieces[-1])
         if left <= 0 or number >= MAX_NODES:
@@ -61,15 +64,15 @@ def text_of(node: LexborNode, max_chars: int) -> str:
 
 
 def read_amounts(node: LexborNode, names: str) -> list[PriceAmount]:
-    """Give the amounts of a price in their order; texts without a digit are none."""
+    """Return the amounts of a price in their order; texts without a digit are dropped."""
     found: list[PriceAmount] = [PriceAmount(names, node.tag in _STRUCK_TAGS)]
-    _read(node, found, found[0], depth=0)
+    _read_children(node, found, found[0], depth=0)
     for amount in found:
         amount.text = " ".join(amount.text.split())
     return [amount for amount in found[:MAX_AMOUNTS] if _DIGIT.search(amount.text)]
 
 
-def _read(node: LexborNode, found: list[PriceAmount], into: PriceAmount, *, depth: int) -> None:
+def _read_children(node: LexborNode, found: list[PriceAmount], into: PriceAmount, *, depth: int) -> None:
     for child in islice(node.iter(include_text=True), MAX_NODES):
         tag = child.tag or ""
         if tag == "-text":
@@ -78,34 +81,39 @@ def _read(node: LexborNode, found: list[PriceAmount], into: PriceAmount, *, dept
             continue
         if len(found) >= MAX_FRAGMENTS:
             return
-        if tag in _SILENT or tag.startswith("-") or depth >= MAX_DEPTH:
+        if tag in _UNRENDERED_TAGS or tag.startswith("-") or depth >= MAX_DEPTH:
             continue
-        said = child.attributes
-        words = " ".join(filter(None, (said.get(name) for name in _NAMES))).lower()
-        if _begins_amount(child, tag, words):
-            own = PriceAmount(f"{into.names} {words}", into.is_struck or tag in _STRUCK_TAGS, _label_of(into))
+        attrs = child.attributes
+        names = " ".join(filter(None, (attrs.get(name) for name in _NAME_ATTRIBUTES))).lower()
+        if _begins_amount(child, tag, names):
+            own = PriceAmount(
+                f"{into.names} {names}", into.is_struck or tag in _STRUCK_TAGS, _label_before(into)
+            )
             found.append(own)
-            _read(child, found, own, depth=depth + 1)
+            _read_children(child, found, own, depth=depth + 1)
             into = PriceAmount(into.names, into.is_struck)
             found.append(into)
         else:
-            if (tag == "sup" or _CENT_NAMES.search(words)) and re.search(r"\d\s*$", into.text):
+            if (tag == "sup" or _CENT_NAMES.search(names)) and re.search(r"\d\s*$", into.text):
                 into.text = into.text.rstrip() + ("." if re.fullmatch(r"\s*\d\d\s*", child.text()) else "")
-            _read(child, found, into, depth=depth + 1)
+            _read_children(child, found, into, depth=depth + 1)
 
 
-def _label_of(into: PriceAmount) -> str:
-    """Give what stands before an amount in the box that it is in: `List price:`."""
+def _label_before(into: PriceAmount) -> str:
+    """Return the label before an amount in the same box, such as `List price:`."""
     label = " ".join(into.text.split())
     return f"{label} " if label and len(label) <= MAX_LABEL_CHARS and not _DIGIT.search(label) else ""
 
 
-MAX_LABEL_CHARS: Final = 30
-
-
-def _begins_amount(child: LexborNode, tag: str, words: str) -> bool:
+def _begins_amount(child: LexborNode, tag: str, names: str) -> bool:
     if tag in _STRUCK_TAGS or tag == "ins":
         return True
-    if tag in _BLOCKS and _DIGIT.search(text := text_of(child, MAX_PRICE_CHARS)) and mentions_currency(text):
+    if (
+        tag in _BLOCK_TAGS
+        and _DIGIT.search(text := clipped_text(child, MAX_PRICE_CHARS))
+        and mentions_currency(text)
+    ):
         return True
-    return bool(_OWN.search(words) and not _PARTS.search(words) and _DIGIT.search(child.text()))
+    return bool(
+        _AMOUNT_NAMES.search(names) and not _AMOUNT_PART_NAMES.search(names) and _DIGIT.search(child.text())
+    )

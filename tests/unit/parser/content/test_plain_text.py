@@ -1,10 +1,10 @@
-"""Words are counted by what parts them."""
+"""Words are counted by their separators."""
 
 from __future__ import annotations
 
 import pytest
 
-from strider.parser.core.content.word_count import count_words
+from strider.parser.core.content.plain_text import count_words
 
 
 @pytest.mark.parametrize(
