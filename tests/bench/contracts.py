@@ -14,7 +14,7 @@ from strider.contracts.avro.splice import Splicer
 from strider.contracts.generated.events import PageParsed, PageValidated, Verdict
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_VALIDATED
 from strider.contracts.partitioning import shard_of_host
-from strider.validator.topology import LOOKED_AT
+from strider.validator.topology import DECODED_FIELDS
 
 from .measure import Row, interleaved
 
@@ -86,7 +86,9 @@ def measure(*, rounds: int) -> list[Row]:
             "bare read": read,
             "encode": lambda: codec.encode(PAGES_PARSED, page),
             "decode": lambda: codec.decode(PAGES_PARSED, encoded.value, encoded.headers),
-            "in part": lambda: codec.decode(PAGES_PARSED, encoded.value, encoded.headers, only=LOOKED_AT),
+            "in part": lambda: codec.decode(
+                PAGES_PARSED, encoded.value, encoded.headers, only=DECODED_FIELDS
+            ),
             "splice": lambda: splicer.splice(encoded.value, encoded.headers, verdict=verdict),
             "shards": lambda: [shard_of_host(host, 96) for host in hosts],
         },

@@ -18,10 +18,9 @@ from typing import Any
 import httpx
 import uvloop
 
-from strider.fetcher.adapters.interface import URL, Request
-from strider.fetcher.adapters.transport import Body
+from strider.fetcher.adapters.http.timeline import RequestTimeline
 from strider.testing.hostile import http_response
-from tests.integration.fetcher.asking import Asking, asking, request
+from tests.integration.fetcher.http.runner import Asking, asking, request
 
 from . import fetch_large, fetch_many
 from .measure import Row
@@ -84,28 +83,26 @@ def measure(*, short: bool) -> list[Row]:
 async def bare_cost(url: str, *, connections: int, count: int) -> float:
     """CPU seconds a request of our transport alone."""
     async with asking() as asker:
-        return await _cost(lambda: _bare(asker, URL(url)), connections=connections, count=count)
+        return await _cost(lambda: _bare(asker, url), connections=connections, count=count)
 
 
 async def _bare(asker: Asking, target: URL) -> None:
-    found = await asker.transport.handle_async_request(Request("GET", target))
-    body = found.stream
-    assert isinstance(body, Body)
-    async for _ in body:
+    timeline = RequestTimeline(asyncio.get_running_loop().time)
+    response = await asker.connector.send(target, [], timeline=timeline)
+    async for _ in response.body:
         pass
-    body.close_now(is_whole=True)
+    response.body.close(is_whole=True)
 
 
 async def _rows(url: str, *, connections: int, count: int) -> list[Row]:
     limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
     async with httpx.AsyncClient(limits=limits, timeout=60) as client, asking() as asker:
-        target = URL(url)
 
         async def stock() -> None:
             await client.get(url)
 
         async def ours() -> None:
-            await _bare(asker, target)
+            await _bare(asker, url)
 
         async def whole() -> None:
             await asker.ask(request(url, deadline_ms=60_000))

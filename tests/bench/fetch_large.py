@@ -18,8 +18,8 @@ from typing import Any, Final
 
 import uvloop
 
-from strider.fetcher.adapters import RequestOptions, allow_connections
-from tests.integration.fetcher.asking import Asking, asking, lookup_of, request
+from strider.fetcher.adapters import RequestLimits, raise_open_file_limit
+from tests.integration.fetcher.http.runner import Asking, asking, lookup_from, request
 
 from .measure import Row, resident_mib
 
@@ -65,7 +65,7 @@ class _Server(asyncio.Protocol):
 
 
 async def _serve() -> None:
-    allow_connections(4_000)
+    raise_open_file_limit(4_000)
     server = await asyncio.get_running_loop().create_server(_Server, "127.0.0.1", 0, backlog=2048)
     print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201  # whoever started us waits for it
     await server.serve_forever()
@@ -89,10 +89,10 @@ async def _watched(asker: Asking) -> AsyncIterator[list[int]]:
 
 
 async def _asked(url: str, *, at_a_time: int) -> dict[str, float]:
-    allow_connections(2 * at_a_time)
+    raise_open_file_limit(2 * at_a_time)
     async with asking(
-        lookup=lookup_of(large_localhost=["127.0.0.1"]),
-        options=RequestOptions(max_deadline_seconds=MOST_SECONDS),
+        lookup=lookup_from(large_localhost=["127.0.0.1"]),
+        options=RequestLimits(max_deadline_seconds=MOST_SECONDS),
         budget_bytes=BUDGET_MB * MIB,
         connections=at_a_time,
     ) as asker:

@@ -17,9 +17,9 @@ from typing import Any
 
 import uvloop
 
-from strider.fetcher.adapters import RequestOptions, allow_connections
+from strider.fetcher.adapters import RequestLimits, raise_open_file_limit
 from strider.testing.hostile import http_response
-from tests.integration.fetcher.asking import Asking, asking, lookup_of, request
+from tests.integration.fetcher.http.runner import Asking, asking, lookup_from, request
 
 from .measure import Row, resident_mib
 
@@ -49,7 +49,7 @@ class _Server(asyncio.Protocol):
 
 
 async def _serve(*, is_encrypted: bool) -> None:
-    allow_connections(2 * MANY)
+    raise_open_file_limit(2 * MANY)
     context = None
     if is_encrypted:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -64,11 +64,11 @@ async def _serve(*, is_encrypted: bool) -> None:
 
 async def _asked(url: str, *, at_a_time: int, rounds: int) -> dict[str, float]:
     """Ask in rounds; the connections are opened in one that is not counted, and opening them is told too."""
-    allow_connections(2 * at_a_time)
-    lookup = lookup_of(good_localhost=["127.0.0.1"])
+    raise_open_file_limit(2 * at_a_time)
+    lookup = lookup_from(good_localhost=["127.0.0.1"])
     ca_file = str(CERTIFICATES / "authority.pem")
     async with asking(
-        lookup=lookup, ca_file=ca_file, max_idle=2 * at_a_time, options=RequestOptions()
+        lookup=lookup, ca_file=ca_file, max_idle=2 * at_a_time, options=RequestLimits()
     ) as asker:
         opening, fetched = await _round(asker, url, count=at_a_time)
         for _ in range(MOST_ROUNDS_TO_OPEN):  # what connects too late is kept for the next round

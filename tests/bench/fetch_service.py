@@ -20,8 +20,8 @@ from strider.testing.stack import RunningServer, start_valkey
 from tests.faults.broker import Broker
 from tests.faults.services import Service
 from tests.faults.waiting import until
-from tests.integration.fetcher.leasing import SHARDS
-from tests.integration.fetcher.serving import Fetchers, Ring
+from tests.integration.fetcher.leases import SHARDS
+from tests.integration.fetcher.service.processes import FetcherProcesses, Ring
 
 from . import fetch
 from .measure import Row
@@ -89,7 +89,7 @@ def measure(kafka: RunningServer, place: Path, *, rounds: int, short: bool) -> l
         port = held.enter_context(fetch.serving(PAGE_BYTES))
         redis = start_valkey(place / "fetch-redis")
         held.callback(redis.close)
-        fetchers = Fetchers(folder, kafka=kafka.address, redis=redis.address)
+        fetchers = FetcherProcesses(folder, kafka=kafka.address, redis=redis.address)
         held.callback(fetchers.close)
         service = fetchers.start(FETCHER_CONCURRENCY=str(HOSTS))
         found = uvloop.run(

@@ -19,11 +19,11 @@ import orjson
 import uvloop
 
 from strider.contracts.generated.enums import ExtractionLevel
-from strider.fetcher.adapters.interface import URL, Request
-from strider.fetcher.adapters.transport import Body
+from strider.fetcher.adapters.http.timeline import RequestTimeline
+from strider.fetcher.core import decode_head
 from strider.parser.adapters.page_reader import make_reader
 from strider.parser.core import ParseLimits
-from tests.integration.fetcher.asking import Asking, asking
+from tests.integration.fetcher.http.runner import Asking, asking
 from tests.unit.parser.pages import a_page
 
 AT_ONCE: Final = 100
@@ -72,12 +72,12 @@ class Floor:
         del self._waiting[host]
 
     async def _ask(self, url: str) -> tuple[bytes, str]:
-        found = await self._asker.transport.handle_async_request(Request("GET", URL(url)))
-        body = found.stream
-        assert isinstance(body, Body)
-        content = b"".join([part async for part in body])
-        body.close_now(is_whole=True)
-        return content, found.headers.get("content-encoding", "")
+        timeline = RequestTimeline(asyncio.get_running_loop().time)
+        response = await self._asker.connector.send(url, [], timeline=timeline)
+        content = b"".join([part async for part in response.body])
+        response.body.close(is_whole=True)
+        head = decode_head(response.status, response.raw_headers)
+        return content, head.get("content-encoding")
 
 
 async def _crawl(url: str, output: Path) -> None:

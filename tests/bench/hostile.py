@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from strider.testing.hostile import ACCEPTED_CASES, DEADLINE_MS, FAILING_CASES, LIMIT_BYTES
-from tests.integration.fetcher.asking import Asking, asking, request
+from tests.integration.fetcher.http.runner import Asking, asking, request
 
 from .measure import resident_mib
 

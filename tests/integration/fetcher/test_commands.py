@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from strider.fetcher.core import MOST_FAILURES
+from strider.fetcher.core import MAX_CONSECUTIVE_FAILURES
 from strider.testing.hostile import (
     ACCEPTED_CASES,
     FAILING_CASES,
@@ -128,7 +128,7 @@ async def test_what_lacks_here_is_told_of_each_url(monkeypatch: pytest.MonkeyPat
     """The service would wait until a proxy is back; a person is told."""
     monkeypatch.setenv("CRAWLER_PROXIES_ENABLED", "true")
     monkeypatch.setenv("CRAWLER_PROXY_URLS", "http://127.0.0.1:9")
-    urls = [f"http://127.0.0.1:1/{number}" for number in range(MOST_FAILURES + 2)]
+    urls = [f"http://127.0.0.1:1/{number}" for number in range(MAX_CONSECUTIVE_FAILURES + 2)]
 
     code, told, said = await _strider("fetch", *urls, "--allow-private", "--delay", "0")
 

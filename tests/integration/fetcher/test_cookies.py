@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from strider.fetcher.adapters import Jars
-from strider.fetcher.adapters.jars import MemoryJars
-from strider.fetcher.adapters.redisjars import RedisJars
+from strider.fetcher.adapters import CookieJars
+from strider.fetcher.adapters.state.cookie_jars import MemoryCookieJars
+from strider.fetcher.adapters.state.redis_cookie_jars import RedisCookieJars
 from strider.runtime.clocks import SystemClock
 from strider.storage.keys import COOKIES
 from strider.storage.redis import RedisOptions, connect
 from strider.testing.hostile import http_response, sends, serve_hostile
-from tests.unit.fetcher.values import answer as an_answer
-from tests.unit.fetcher.values import request as a_request
+from tests.unit.fetcher.builders import answer as an_answer
+from tests.unit.fetcher.builders import request as a_request
 
-from .test_embedded import house
+from .test_in_process import house
 
 
 @pytest.mark.req("S0.1.3")
@@ -46,10 +46,10 @@ async def test_a_run_with_a_jar_keeps_its_session_and_others_know_nothing_of_it(
 
 async def test_a_jar_and_a_run_that_names_cookies_make_one_line() -> None:
     """Of two lines servers read one, and nobody knows which."""
-    jars = Jars(MemoryJars(), clock=SystemClock())
+    jars = CookieJars(MemoryCookieJars(), clock=SystemClock())
     names, values = ("X-A", "cookie"), ("1", "own=0")
     wanted = a_request("https://a.test/a", cookie_jar="run", header_names=names, header_values=values)
-    await jars.take(wanted, an_answer(set_cookie="s=1; Path=/"), ())
+    await jars.store_cookies(wanted, an_answer(set_cookie="s=1; Path=/"), ())
 
     dressed, _ = await jars.dressed(wanted)
 
@@ -60,15 +60,15 @@ async def test_a_jar_and_a_run_that_names_cookies_make_one_line() -> None:
 async def test_a_session_outlives_the_process(redis_url: str) -> None:
     redis, clock = connect(RedisOptions(redis_url)), SystemClock()
     wanted = a_request("https://www.shop.test/a", cookie_jar="run")
-    first, second = (Jars(RedisJars(redis), clock=clock) for _ in range(2))
+    first, second = (CookieJars(RedisCookieJars(redis), clock=clock) for _ in range(2))
     _, empty = await first.dressed(wanted)
-    changed = await first.take(wanted, an_answer(set_cookie="s=1; Path=/"), empty)
+    changed = await first.store_cookies(wanted, an_answer(set_cookie="s=1; Path=/"), empty)
     dressed, jar = await second.dressed(wanted)
-    removed = await second.take(wanted, an_answer(set_cookie="s=; Path=/; Max-Age=0"), jar)
+    removed = await second.store_cookies(wanted, an_answer(set_cookie="s=; Path=/; Max-Age=0"), jar)
     bare, _ = await first.dressed(wanted)
 
     assert (changed, dressed.header_names, dressed.header_values) == (True, ("Cookie",), ("s=1",))
     assert (removed, bare) == (True, wanted)
-    await first.take(wanted, an_answer(set_cookie="s=1"), ())
+    await first.store_cookies(wanted, an_answer(set_cookie="s=1"), ())
     assert 600_000 < await redis.command("TTL", COOKIES("run", "shop.test")) <= 604_800
     await redis.close()

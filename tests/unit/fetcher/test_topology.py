@@ -11,14 +11,14 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.enums import ErrorClass
 from strider.contracts.generated.topics import FETCH_REQUESTS, FETCHES_COMPLETED, PAGES_FETCHED
-from strider.fetcher.adapters import Budget, Fetched, Holding
-from strider.fetcher.core import Answer, Failed, RedirectRules
+from strider.fetcher.adapters import BodyBudget, Fetched, Holding
+from strider.fetcher.core import FailedFetch, FetchedResponse, RedirectRules
 from strider.fetcher.topology import CONSUMES, PRODUCES, Fetcher
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish
 from strider.messaging.errors import Unavailable
 
-from .test_leases import Hand
-from .values import MADE, answer, request
+from .adapters.state.test_lease_marker import ManualClock
+from .builders import TRACE, answer, request
 
 CODEC = Codec(SchemaStore.bundled())
 LARGE = answer(b"x" * 600_000)
@@ -27,10 +27,10 @@ LARGE = answer(b"x" * 600_000)
 class Web:
     """Answers requests, each once; says None for leases that are gone."""
 
-    def __init__(self, clock: Hand) -> None:
+    def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
-        self.budget = Budget(10_000_000)
-        self.answers: dict[str, Answer | Failed | None] = {}
+        self.budget = BodyBudget(10_000_000)
+        self.answers: dict[str, FetchedResponse | FailedFetch | None] = {}
         self.asked: list[str] = []
 
     async def ask(self, wanted: Any) -> Fetched | None:
@@ -38,9 +38,9 @@ class Web:
         came = self.answers.get(wanted.lease_id, answer(b"<p>"))
         if came is None:
             return None
-        holding: Holding = self.budget.hold()
+        holding: Holding = self.budget.open_hold()
         holding.add(came.body_bytes)
-        return Fetched(came, MADE, holding, self.clock.monotonic())
+        return Fetched(came, TRACE, holding, self.clock.monotonic())
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Message:
 
 class Scene:
     def __init__(self, objects: Objects | None = None) -> None:
-        self.clock = Hand()
+        self.clock = ManualClock()
         self.web = Web(self.clock)
         self.fetcher = Fetcher(
             self.web, rules=RedirectRules(), codec=CODEC, clock=self.clock, objects=objects
@@ -108,7 +108,7 @@ async def test_the_page_is_spoken_and_then_its_end() -> None:
 
 async def test_what_has_no_page_has_an_end() -> None:
     scene = Scene()
-    scene.web.answers["3-a1-7"] = Failed(ErrorClass.CONNECT_REFUSED, "no")
+    scene.web.answers["3-a1-7"] = FailedFetch(ErrorClass.CONNECT_REFUSED, "no")
 
     effects = await scene.on()
 

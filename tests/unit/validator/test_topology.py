@@ -13,19 +13,19 @@ from strider.contracts.generated.events import PageRejected, PageValidated, Verd
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_REJECTED, PAGES_VALIDATED
 from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS, closing_headers
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish
-from strider.validator.adapters import SplicedPages
-from strider.validator.core import Rules
+from strider.validator.adapters import PageSplicer
+from strider.validator.core import ValidationRules
 from strider.validator.topology import CONSUMES, PRODUCES, Validator
 
-from .pages import ARecord, a_page
+from .builders import ARecord, a_page
 
 CODEC = Codec(SchemaStore.bundled())
-RULES = Rules()
+RULES = ValidationRules()
 VERDICT = Verdict("valid", RULES.version, 99)
 
 
 def a_validator() -> Validator:
-    return Validator(RULES, SplicedPages(CODEC), now_ms=lambda: 99)
+    return Validator(RULES, PageSplicer(CODEC), now_ms=lambda: 99)
 
 
 def as_read(page: Any) -> ARecord:

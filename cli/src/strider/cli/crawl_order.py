@@ -15,7 +15,7 @@ from typing import Final
 from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.seed_limits import seed_range_error
-from strider.fetcher.adapters.encryption import context_of
+from strider.fetcher.adapters.http.tls import make_tls_context
 from strider.fetcher.settings import FetcherSettings
 from strider.messaging.errors import StartRefused
 from strider.parser.adapters.workers.config import check_site_parsers
@@ -158,7 +158,7 @@ def _services(asked: Asked) -> Manners:
         parser = load_settings(ParserSettings, os.environ).settings
         validator = load_settings(ValidatorSettings, os.environ).settings
         if fetcher.ca_file:
-            context_of(fetcher.ca_file, is_verified=True)
+            make_tls_context(fetcher.ca_file, is_verified=True)
         check_site_parsers(parser.site_parsers)
     except (SettingsError, StartRefused) as failure:
         raise BadWish(str(failure)) from failure

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from strider.contracts.generated.enums import ErrorClass, FetchOutcome
-from strider.fetcher.adapters import listening
-from strider.fetcher.adapters.course import START_SECONDS
-from strider.fetcher.core.reading import MAX_ENCODINGS, encodings
+from strider.fetcher.adapters.http import protocol as listening
+from strider.fetcher.adapters.http.deadlines import MAX_START_SECONDS
+from strider.fetcher.core.body_limits import MAX_ENCODINGS, content_encodings
 from strider.fetcher.settings import FetcherSettings
 from strider.parser.adapters.content_encoding import unpack
 from strider.parser.adapters.decompression import BOMB_RATIO
@@ -61,9 +61,9 @@ def object_of(
         "connection_reused": told.connection_reused,
         "tls_verified": told.tls_verified,
         "user_agent": told.user_agent,
-        "headers": [list(pair) for pair in zip(last.head.names, last.head.values, strict=True)],
+        "headers": [list(pair) for pair in zip(last.head.header_names, last.head.header_values, strict=True)],
         "content_type": told.content_type,
-        "content_encoding": ", ".join(encodings(last.head)),
+        "content_encoding": ", ".join(content_encodings(last.head)),
         "content_length": told.content_length,
         "body_bytes": told.body_bytes,
         "body_sha256": told.raw_hash,
@@ -121,7 +121,7 @@ def _decoded(attempt: Attempt) -> dict[str, Any]:
     if attempt.told.outcome != FetchOutcome.FETCHED:
         return {"bytes": 0, "outcome": "", "limits": []}
     most = ParseLimits().max_decoded_bytes
-    found = unpack(attempt.body, ", ".join(encodings(attempt.head)), most)
+    found = unpack(attempt.body, ", ".join(content_encodings(attempt.head)), most)
     if isinstance(found, ParseFailure):
         limit = f"decoded body {most} bytes, {BOMB_RATIO} times what was sent after 1 MiB"
         return {"bytes": 0, "outcome": found.outcome, "limits": [limit]}
@@ -131,18 +131,18 @@ def _decoded(attempt: Attempt) -> dict[str, Any]:
 def _limits(error: str, wanted: Wanted, settings: FetcherSettings) -> list[str]:
     """Name the limit that a failure hangs on."""
     deadline = min(wanted.deadline_seconds, settings.max_deadline_seconds)
-    connect = min(settings.connect_timeout_seconds, START_SECONDS)
+    connect = min(settings.connect_timeout_seconds, MAX_START_SECONDS)
     limits = {
         ErrorClass.BODY_TOO_LARGE: f"body {wanted.max_body_bytes} bytes",
         ErrorClass.TOO_SLOW: f"body {settings.min_bytes_per_second} bytes a second",
-        ErrorClass.BODY_TIMEOUT: f"no byte for {settings.slow_grace_seconds:g} s, deadline {deadline:g} s",
+        ErrorClass.BODY_TIMEOUT: f"no byte for {settings.slow_body_seconds:g} s, deadline {deadline:g} s",
         ErrorClass.HEAD_TIMEOUT: f"deadline {deadline:g} s",
         ErrorClass.TOTAL_TIMEOUT: f"deadline {deadline:g} s",
         ErrorClass.CONNECT_TIMEOUT: f"connection within {connect:g} s",
         ErrorClass.TLS_TIMEOUT: f"connection within {connect:g} s",
         ErrorClass.DNS_TIMEOUT: f"name within {settings.dns_timeout_seconds:g} s",
         ErrorClass.HEAD_TOO_LARGE: _HEAD_LIMIT,
-        ErrorClass.TOO_MANY_INFORMATIONAL: f"{listening.MAX_INFORMATIONAL} answers of 1xx",
+        ErrorClass.TOO_MANY_INFORMATIONAL: f"{listening.MAX_INFORMATIONAL_RESPONSES} answers of 1xx",
         ErrorClass.TOO_MANY_ENCODINGS: f"{MAX_ENCODINGS} encodings",
     }
     return [limits[ErrorClass(error)]] if error in limits else []

@@ -15,8 +15,19 @@ from typing import Final
 
 from strider.contracts.generated.enums import DecisionReason, ErrorClass, FetchOutcome, RequestKind
 from strider.contracts.generated.events import FetchCompleted, FetchRequested
-from strider.fetcher.adapters import open_asker, rotation, rules_of, uplink
-from strider.fetcher.core import Answer, Failed, Head, Making, Proxy, RedirectRules, Standing, interpret
+from strider.fetcher.adapters import open_fetch_client, rules_of
+from strider.fetcher.adapters.proxies import pool as rotation
+from strider.fetcher.adapters.state import connectivity as uplink
+from strider.fetcher.core import (
+    FailedFetch,
+    FetchedResponse,
+    Proxy,
+    RedirectRules,
+    RequestTrace,
+    ResponseHead,
+    Standing,
+    interpret_result,
+)
 from strider.fetcher.settings import FetcherSettings
 from strider.frontier.models import StartMark, StartResult
 from strider.messaging.errors import StartRefused, Unavailable
@@ -40,7 +51,7 @@ from .embedded.showing import is_loopback
 from .manners import NO_PROXY, BadManners, with_manners
 from .typed import whole_url
 
-NO_HEAD: Final = Head(0, http_version="")
+NO_HEAD: Final = ResponseHead(0, http_version="")
 
 
 class BadAsking(ValueError):
@@ -66,7 +77,7 @@ class Attempt:
     """One request that is over."""
 
     told: FetchCompleted
-    head: Head
+    head: ResponseHead
     body: bytes
 
 
@@ -79,13 +90,15 @@ class SingleFetches:
         self._rules = rules_of(settings)
         self._clock = clock
         try:
-            self._asker = open_asker(settings, _EveryLease(clock), clock=clock, name="strider-fetch")
+            self._asker = open_fetch_client(
+                settings, _EveryLease(clock), clock=clock, process_name="strider-fetch"
+            )
         except StartRefused as refused:
             raise BadAsking(str(refused)) from refused
         proxies = self._asker.proxies
         if proxies is not None and proxy is not None:
-            proxies.set([(proxy, Standing())])
-        if proxies is not None and not proxies.seats:
+            proxies.replace_all([(proxy, Standing())])
+        if proxies is not None and not proxies.proxies:
             raise BadAsking(NO_PROXY)
         self._number = 0
         self._ended_at: dict[str, float] = {}
@@ -109,7 +122,7 @@ class SingleFetches:
     async def greet(self, proxy: Proxy) -> None:
         """Shake hands with a proxy; raises Failure."""
         assert self._asker.proxies is not None, "proxies are enabled"
-        await self._asker.proxies.knock(proxy)
+        await self._asker.proxies.check_proxy(proxy)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -120,15 +133,15 @@ class SingleFetches:
         self._number += 1
         request = _request(url, wanted, chain=chain, number=self._number)
         try:
-            done = await self._asker.ask(request)
+            done = await self._asker.fetch(request)
         except Unavailable as failure:
             return _unasked(request, failure, clock=self._clock)
         assert done is not None, "every lease is ours"
         self._ended_at[host_of(url)] = self._clock.monotonic()
         done.holding.release()
-        came: Answer | Failed = done.came
-        meaning = interpret(request, came, made=done.made, rules=self._rules)
-        body = came.body if isinstance(came, Answer) else b""
+        came: FetchedResponse | FailedFetch = done.result
+        meaning = interpret_result(request, came, made=done.trace, rules=self._rules)
+        body = came.body if isinstance(came, FetchedResponse) else b""
         return Attempt(meaning.completed, came.head or NO_HEAD, body)
 
     async def _wait_for(self, name: str) -> None:
@@ -187,7 +200,7 @@ def read_url(text: str, settings: FetcherSettings) -> str | RefusedUrl:
 def refusal(text: str, refused: RefusedUrl, wanted: Wanted, *, clock: Clock) -> Attempt:
     """Say of a text that nothing can be asked by it, as the fetcher says it of such a URL."""
     is_scheme = refused.reason == DecisionReason.REFUSED_SCHEME
-    failed = Failed(ErrorClass.REFUSED_SCHEME if is_scheme else ErrorClass.BAD_URL, _words(refused))
+    failed = FailedFetch(ErrorClass.REFUSED_SCHEME if is_scheme else ErrorClass.BAD_URL, _words(refused))
     request = replace(_request("http://localhost/", wanted, chain=(), number=0), url=text[:2048], origin="")
     return _not_made(request, failed, clock=clock)
 
@@ -195,16 +208,21 @@ def refusal(text: str, refused: RefusedUrl, wanted: Wanted, *, clock: Clock) -> 
 def _unasked(request: FetchRequested, failure: Unavailable, *, clock: Clock) -> Attempt:
     """Say of a request why it could not be made now; the service would wait, as long as it takes."""
     error = _LACKS.get(failure.dependency, ErrorClass.INTERNAL)
-    return _not_made(request, Failed(error, failure.detail), clock=clock)
+    return _not_made(request, FailedFetch(error, failure.detail), clock=clock)
 
 
-def _not_made(request: FetchRequested, failed: Failed, *, clock: Clock) -> Attempt:
+def _not_made(request: FetchRequested, failed: FailedFetch, *, clock: Clock) -> Attempt:
     now_us = round(clock.now().timestamp() * 1_000_000)
-    made = Making(now_us, now_us, is_before_connect=True)
-    return Attempt(interpret(request, failed, made=made, rules=RedirectRules()).completed, NO_HEAD, b"")
+    made = RequestTrace(now_us, now_us, is_before_connect=True)
+    return Attempt(
+        interpret_result(request, failed, made=made, rules=RedirectRules()).completed, NO_HEAD, b""
+    )
 
 
-_LACKS: Final = {uplink.PART: ErrorClass.OFFLINE, rotation.PART: ErrorClass.PROXY_UNREACHABLE}
+_LACKS: Final = {
+    uplink.READINESS_PART: ErrorClass.OFFLINE,
+    rotation.READINESS_PART: ErrorClass.PROXY_UNREACHABLE,
+}
 """By the part that is unavailable."""
 
 

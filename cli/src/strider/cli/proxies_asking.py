@@ -14,9 +14,9 @@ from time import perf_counter
 from typing import Any
 
 from strider.contracts.generated.enums import FetchOutcome
-from strider.fetcher.adapters import Failure
-from strider.fetcher.adapters.proxybook import row_of
-from strider.fetcher.core import Proxy, Standing, proxy_of
+from strider.fetcher.adapters import FetchFailure
+from strider.fetcher.adapters.proxies.table_sync import row_of
+from strider.fetcher.core import Proxy, Standing, parse_proxy_url
 from strider.fetcher.settings import FetcherSettings
 from strider.localstack.plan.endpoints import read_endpoints
 from strider.messaging.errors import StartRefused
@@ -45,7 +45,7 @@ async def known(dsn: str) -> list[Known]:
     quiet_logs()
     settings = settings_of({})
     if settings.proxy_urls:
-        proxies = [proxy_of(url.get_secret_value()) for url in settings.proxy_urls]
+        proxies = [parse_proxy_url(url.get_secret_value()) for url in settings.proxy_urls]
         return [Known(proxy, row_of(proxy, Standing()), "settings") for proxy in proxies]
     seals = SecretCipher(settings.proxy_key.get_secret_value())
     async with _table(dsn) as table:
@@ -55,7 +55,7 @@ async def known(dsn: str) -> list[Known]:
 async def tried(one: Known, url: str) -> dict[str, Any]:
     """Try a proxy, with a page where one is named."""
     told: dict[str, Any] = {
-        "proxy": one.proxy.name,
+        "proxy": one.proxy.display_url,
         "username": one.proxy.username,
         "works": False,
         "status": 0,
@@ -73,26 +73,26 @@ async def tried(one: Known, url: str) -> dict[str, Any]:
 async def added(urls: Sequence[str], dsn: str) -> list[str]:
     """Put proxies into the table; gives their names."""
     seals = SecretCipher(settings_of({}).proxy_key.get_secret_value())
-    proxies = [proxy_of(url) for url in urls]
+    proxies = [parse_proxy_url(url) for url in urls]
     rows = [row_of(proxy, Standing(), sealed_password=seals.encrypt(proxy.password)) for proxy in proxies]
     async with _table(dsn) as table:
         for row in rows:
             await table.add(row)
-    return [proxy.name for proxy in proxies]
+    return [proxy.display_url for proxy in proxies]
 
 
 async def removed(urls: Sequence[str], dsn: str) -> list[tuple[str, bool]]:
     """Take proxies out of the table; gives their names, and whether they were there."""
-    proxies = [proxy_of(url) for url in urls]
+    proxies = [parse_proxy_url(url) for url in urls]
     async with _table(dsn) as table:
-        return [(proxy.name, await table.remove(row_of(proxy, Standing()))) for proxy in proxies]
+        return [(proxy.display_url, await table.remove(row_of(proxy, Standing()))) for proxy in proxies]
 
 
 def object_of(one: Known) -> dict[str, Any]:
     """Say everything about a proxy but its password."""
     row = one.row
     return {
-        "proxy": one.proxy.name,
+        "proxy": one.proxy.display_url,
         "protocol": row.protocol,
         "host": row.host,
         "port": row.port,
@@ -121,8 +121,8 @@ async def _greeted(proxy: Proxy) -> dict[str, Any]:
     fetches = SingleFetches(_with_proxies(), clock=SystemClock(), proxy=proxy)
     try:
         await fetches.greet(proxy)
-    except Failure as failure:
-        return {"error": str(failure.error), "message": failure.message}
+    except FetchFailure as failure:
+        return {"error": str(failure.error_class), "message": failure.message}
     finally:
         await fetches.close()
     return {"works": True}

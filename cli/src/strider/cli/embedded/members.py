@@ -18,7 +18,7 @@ from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.crawl.settings import user_agent
 from strider.fetcher import topology as fetching
-from strider.fetcher.adapters import allow_connections, open_asker, rules_of
+from strider.fetcher.adapters import open_fetch_client, raise_open_file_limit, rules_of
 from strider.fetcher.settings import FetcherSettings
 from strider.frontier.memory.frontier import MemoryFrontier
 from strider.link_ingestion import topology as linking
@@ -37,7 +37,7 @@ from strider.scheduler import topology as scheduling
 from strider.scheduler.adapters import TopicArchive, TopicBulletin, TopicSoundings, TopicTruths
 from strider.storage.objects import DeadLetterObjectStore
 from strider.validator import topology as validating
-from strider.validator.adapters import SplicedPages
+from strider.validator.adapters import PageSplicer
 from strider.validator.adapters import rules_of as validation_rules_of
 from strider.validator.settings import ValidatorSettings
 
@@ -151,8 +151,8 @@ def scheduler(place: Place, manners: Manners) -> tuple[Member, scheduling.Schedu
 def fetcher(place: Place, manners: Manners) -> Member:
     """Make what asks sites."""
     settings = manners.fetcher.model_copy(update={"crawl": manners.crawl, "concurrency": manners.concurrency})
-    allow_connections(settings.concurrency + settings.max_idle_connections)
-    asker = open_asker(settings, place.frontier, clock=place.clock, name="embedded")
+    raise_open_file_limit(settings.concurrency + settings.max_idle_connections)
+    asker = open_fetch_client(settings, place.frontier, clock=place.clock, process_name="embedded")
     service = fetching.Fetcher(
         asker, rules=rules_of(settings), codec=place.codec, clock=place.clock, objects=place.objects
     )
@@ -198,7 +198,7 @@ def validator(place: Place, manners: Manners) -> Member:
     """Make what judges pages."""
     service = validating.Validator(
         validation_rules_of(manners.validator),
-        SplicedPages(place.codec),
+        PageSplicer(place.codec),
         now_ms=lambda: round(place.clock.now().timestamp() * 1000),
     )
     given_up = Named(service.on_given_up, PAGES_PARSED, place.codec)

@@ -21,15 +21,15 @@ from strider.storage.proxy_table import ProxyTable
 from strider.storage.redis import connect, redis_options
 from strider.storage.worker_heartbeats import RedisWorkerHeartbeats
 
-from .adapters import Asker, allow_connections, open_asker, rules_of
-from .adapters.heartbeats import Heartbeats
-from .adapters.proxybook import ProxyBook
-from .adapters.redisjars import RedisJars
-from .adapters.tally import Tally
+from .adapters import FetchClient, open_fetch_client, raise_open_file_limit, rules_of
+from .adapters.proxies.table_sync import ProxyTableSync
+from .adapters.state.heartbeat import FetcherHeartbeat
+from .adapters.state.metrics import Tally
+from .adapters.state.redis_cookie_jars import RedisCookieJars
 from .settings import FetcherSettings
 from .topology import DEAD_LETTERS, GROUP, PRODUCES, Fetcher, loop_settings
 
-LAST_SECONDS: Final = 3.0
+PUBLISH_SECONDS: Final = 3.0
 """What a stop leaves for speaking, after the last request was ended."""
 
 _log = logger("fetcher")
@@ -38,7 +38,7 @@ _log = logger("fetcher")
 def build(process: ServiceContext[FetcherSettings]) -> ServiceDefinition:
     """Put the service together."""
     settings, clock = process.settings, process.clock
-    allow_connections(settings.concurrency + settings.max_idle_connections)
+    raise_open_file_limit(settings.concurrency + settings.max_idle_connections)
     if not settings.crawl.contact:
         why = "sites could not tell whom to write to; only loopback is asked until STRIDER_CONTACT is set"
         _log.warning("No Contact", why=why)
@@ -46,18 +46,24 @@ def build(process: ServiceContext[FetcherSettings]) -> ServiceDefinition:
     url = settings.objects.url.get_secret_value()
     objects = open_object_store(ObjectOptions(url), clock=clock) if url else None
     name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
-    asker = open_asker(settings, RedisLeaseMarks(redis), clock=clock, name=name, jars=RedisJars(redis))
+    asker = open_fetch_client(
+        settings, RedisLeaseMarks(redis), clock=clock, process_name=name, jars=RedisCookieJars(redis)
+    )
     tally = Tally(process.metrics, clock=clock)
-    hearts = Heartbeats(
-        RedisWorkerHeartbeats(redis), tally, worker_id=name, clock=clock, paused=process.readiness.pauses
+    hearts = FetcherHeartbeat(
+        RedisWorkerHeartbeats(redis),
+        tally,
+        worker_id=name,
+        clock=clock,
+        pause_reasons=process.readiness.pauses,
     )
     fetcher = Fetcher(
-        asker, rules=rules_of(settings), codec=process.codec, clock=clock, objects=objects, counting=tally
+        asker, rules=rules_of(settings), codec=process.codec, clock=clock, objects=objects, recorder=tally
     )
     loop = loop_settings(concurrency=settings.concurrency, max_deadline_seconds=settings.max_deadline_seconds)
     stored = () if objects is None else (objects.close,)
     background, connect_steps, close = _proxies(process, asker)
-    finish_seconds = max(1.0, drain_seconds(settings.run.grace_seconds) - LAST_SECONDS)
+    finish_seconds = max(1.0, drain_seconds(settings.run.grace_seconds) - PUBLISH_SECONDS)
     return ServiceDefinition(
         (consume(GROUP, *fetcher.subscriptions(), settings=loop, on_given_up=fetcher.on_given_up),),
         PRODUCES,
@@ -77,7 +83,9 @@ def build(process: ServiceContext[FetcherSettings]) -> ServiceDefinition:
     )
 
 
-def _proxies(process: ServiceContext[FetcherSettings], asker: Asker) -> tuple[tuple[AsyncStep, ...], ...]:
+def _proxies(
+    process: ServiceContext[FetcherSettings], asker: FetchClient
+) -> tuple[tuple[AsyncStep, ...], ...]:
     """Keep a table of proxies, where there are some and the settings name none: run, connect, close."""
     settings = process.settings
     if asker.proxies is None or settings.proxy_urls:
@@ -85,8 +93,8 @@ def _proxies(process: ServiceContext[FetcherSettings], asker: Asker) -> tuple[tu
     options = PostgresOptions(settings.postgres.dsn.get_secret_value(), application="strider-fetcher")
     postgres = Postgres(options, clock=process.clock, chance=process.chance)
     seals = SecretCipher(settings.proxy_key.get_secret_value())
-    book = ProxyBook(ProxyTable(postgres), seals, asker.proxies, clock=process.clock)
-    return (book.run,), (book.read,), (book.close, postgres.close)
+    book = ProxyTableSync(ProxyTable(postgres), seals, asker.proxies, clock=process.clock)
+    return (book.run,), (book.load,), (book.close, postgres.close)
 
 
 def main() -> int:

@@ -17,7 +17,7 @@ from strider.runtime.settings.types import (
     split_words,
 )
 
-from .core import proxy_of
+from .core import parse_proxy_url
 
 Port = Annotated[int, Field(ge=1, le=65_535)]
 
@@ -25,13 +25,13 @@ WEB_PORTS: Final = (80, 443, 3000, 5000, 8000, 8008, 8080, 8081, 8443, 8880, 888
 """Where pages are found on the internet, now and then; other ports are mostly somebody's database."""
 
 
-def _require_proxy(url: SecretUrl) -> SecretUrl:
-    proxy_of(url.get_secret_value())
+def _check_proxy_url(url: SecretUrl) -> SecretUrl:
+    parse_proxy_url(url.get_secret_value())
     return url
 
 
 ProxyUrls = Annotated[
-    tuple[Annotated[SecretUrl, AfterValidator(_require_proxy)], ...], BeforeValidator(split_words)
+    tuple[Annotated[SecretUrl, AfterValidator(_check_proxy_url)], ...], BeforeValidator(split_words)
 ]
 
 
@@ -52,7 +52,7 @@ class FetcherSettings(ServiceSettings):
     """Longest time to connect to one address, TLS handshake included."""
     min_bytes_per_second: Annotated[int, Field(ge=0)] = 1024
     """Slower bodies are given up; 0 takes any speed."""
-    slow_grace_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_SLOW_GRACE")] = 5.0
+    slow_body_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_SLOW_GRACE")] = 5.0
     """How long a body may be slower than that."""
     in_flight_mb: Annotated[int, Field(ge=1)] = 256
     """Bodies in hand, read and not yet taken by the broker; beyond it reading waits."""
@@ -80,9 +80,9 @@ class FetcherSettings(ServiceSettings):
     """Names that are resolved at a time."""
     network_checks: Endpoints = ()
     """Endpoints (host:port, by commas) that are hardly ever down: none in reach means offline."""
-    network_look_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_NETWORK_LOOK_INTERVAL")] = (
-        5.0
-    )
+    network_check_seconds: Annotated[
+        PositiveSeconds, EnvironmentVariable("FETCHER_NETWORK_LOOK_INTERVAL")
+    ] = 5.0
     """How often the network is looked for while we are offline."""
     proxies_enabled: Annotated[bool, EnvironmentVariable("CRAWLER_PROXIES_ENABLED")] = False
     """Ask by way of proxies, and never without one."""

@@ -22,7 +22,15 @@ from strider.messaging.ports import Clock, Record
 from strider.runtime.consumer.ports import DeadLetterObjectStore
 from strider.runtime.consumer.spec import ConsumerSettings
 
-from .core import Answer, Failed, Making, RedirectRules, crash_of, interpret, page_room
+from .core import (
+    FailedFetch,
+    FetchedResponse,
+    RedirectRules,
+    RequestTrace,
+    build_crash_event,
+    interpret_result,
+    max_inline_body_bytes,
+)
 
 CONSUMES: Final = (FETCH_REQUESTS,)
 PRODUCES: Final = (PAGES_FETCHED, FETCHES_COMPLETED)
@@ -33,13 +41,13 @@ GROUP: Final = "fetcher"
 LEASE_GONE: Final = "lease_gone"
 """The outcome of a request that somebody else has made, or that came too late."""
 
-KEPT_SECONDS: Final = 600.0
+MAX_UNPUBLISHED_SECONDS: Final = 600.0
 """How long a request that was made waits to be spoken: its lease has ended long before."""
 
 HANDLER_SECONDS: Final = 90.0
 """For what comes before and after a request: room, a name, a mark, a store. Their own limits are shorter."""
 
-REVOKE_SECONDS: Final = 35.0
+REVOKE_TIMEOUT_SECONDS: Final = 35.0
 """How long partitions that are taken away wait for requests in hand: the usual deadline and some, so that
 a rebalance costs no fetch."""
 
@@ -54,7 +62,7 @@ def loop_settings(*, concurrency: int, max_deadline_seconds: float) -> ConsumerS
         buffer_messages=2 * concurrency,
         poll_records=min(500, 2 * concurrency),
         handler_timeout_seconds=max_deadline_seconds + HANDLER_SECONDS,
-        revoke_timeout_seconds=REVOKE_SECONDS,
+        revoke_timeout_seconds=REVOKE_TIMEOUT_SECONDS,
     )
 
 
@@ -65,15 +73,15 @@ class Holding(Protocol):
         """Give them back."""
 
 
-class Done(Protocol):
+class FinishedRequestLike(Protocol):
     """A request that is over."""
 
     @property
-    def came(self) -> Answer | Failed:
+    def result(self) -> FetchedResponse | FailedFetch:
         """What came back."""
 
     @property
-    def made(self) -> Making:
+    def trace(self) -> RequestTrace:
         """How it was made."""
 
     @property
@@ -85,30 +93,30 @@ class Done(Protocol):
         """When it was over, in monotonic seconds."""
 
 
-class Asking(Protocol):
+class Client(Protocol):
     """Marks a lease and makes its request."""
 
-    async def ask(self, request: FetchRequested) -> Done | None:
+    async def fetch(self, request: FetchRequested) -> FinishedRequestLike | None:
         """Give what came of it; None where the lease is gone. Raises Unavailable before anything is sent."""
 
 
-class Counting(Protocol):
+class FetchRecorder(Protocol):
     """Counts what is in hand, and what came of it."""
 
-    def began(self, request: FetchRequested) -> None:
+    def request_started(self, request: FetchRequested) -> None:
         """Note that a request was taken in hand."""
 
-    def ended(self, lease_id: str, completed: FetchCompleted | None) -> None:
+    def request_finished(self, lease_id: str, completed: FetchCompleted | None) -> None:
         """Note that a request is done with; None where nothing came of it."""
 
 
-class NoCounting:
+class NullFetchRecorder:
     """Counts nothing."""
 
-    def began(self, request: FetchRequested) -> None:
+    def request_started(self, request: FetchRequested) -> None:
         """Do nothing."""
 
-    def ended(self, lease_id: str, completed: FetchCompleted | None) -> None:
+    def request_finished(self, lease_id: str, completed: FetchCompleted | None) -> None:
         """Do nothing."""
 
 
@@ -117,21 +125,21 @@ class Fetcher:
 
     def __init__(
         self,
-        asking: Asking,
+        client: Client,
         *,
         rules: RedirectRules,
         codec: Codec,
         clock: Clock,
         objects: DeadLetterObjectStore | None = None,
-        counting: Counting | None = None,
+        recorder: FetchRecorder | None = None,
     ) -> None:
-        self._counting = counting or NoCounting()
-        self._asking = asking
+        self._counting = recorder or NullFetchRecorder()
+        self._asking = client
         self._rules = rules
         self._codec = codec
         self._clock = clock
         self._objects = objects
-        self._unspoken: OrderedDict[str, Done] = OrderedDict()
+        self._unpublished: OrderedDict[str, FinishedRequestLike] = OrderedDict()
         """By lease: what was made and could not be stored yet."""
 
     def subscriptions(self) -> tuple[Subscription, ...]:
@@ -142,19 +150,19 @@ class Fetcher:
     async def on_fetch_requested(self, request: FetchRequested, _record: Record) -> Effects:
         """Make a request, once, and say what came of it."""
         lease, completed = request.lease_id, None
-        self._counting.began(request)
+        self._counting.request_started(request)
         try:
-            done = self._unspoken.get(lease)
+            done = self._unpublished.get(lease)
             if done is None:
-                self._forget_old()
-                done = await self._asking.ask(request)
+                self._drop_expired()
+                done = await self._asking.fetch(request)
                 if done is None:
                     return Effects(outcome=LEASE_GONE)
-                self._unspoken[lease] = done
+                self._unpublished[lease] = done
             effects, completed = await self._told(request, done)
         finally:
-            self._counting.ended(lease, completed)
-        self._unspoken.pop(lease, None)
+            self._counting.request_finished(lease, completed)
+        self._unpublished.pop(lease, None)
         return effects
 
     async def on_given_up(self, record: Record, reason: str) -> Effects:
@@ -163,51 +171,61 @@ class Fetcher:
             request = self._codec.decode(FETCH_REQUESTS, record.value, record.headers)
         except DecodeError:
             return NO_EFFECTS
-        done = self._unspoken.pop(request.lease_id, None)
-        made = done.made if done is not None else Making(0, record.timestamp * 1000, is_before_connect=True)
+        done = self._unpublished.pop(request.lease_id, None)
+        made = (
+            done.trace
+            if done is not None
+            else RequestTrace(0, record.timestamp * 1000, is_before_connect=True)
+        )
         if done is not None:
             done.holding.release()
-        completed = crash_of(request, f"gave up: {reason}", made=made)
+        completed = build_crash_event(request, f"gave up: {reason}", made=made)
         return Effects(publish_last=(Publish(FETCHES_COMPLETED, completed),), outcome=completed.outcome)
 
-    async def _told(self, request: FetchRequested, done: Done) -> tuple[Effects, FetchCompleted]:
-        meaning = interpret(request, done.came, made=done.made, rules=self._rules)
+    async def _told(
+        self, request: FetchRequested, finished: FinishedRequestLike
+    ) -> tuple[Effects, FetchCompleted]:
+        meaning = interpret_result(request, finished.result, made=finished.trace, rules=self._rules)
         page = meaning.page
         if page is not None and not _fits(page):
             if self._objects is None:
                 why = "no object store is set for what fits no event"
-                failed = Failed(ErrorClass.BODY_TOO_LARGE, why, done.came.head, done.came.body_bytes)
-                meaning = interpret(request, failed, made=done.made, rules=self._rules)
+                failed = FailedFetch(
+                    ErrorClass.BODY_TOO_LARGE, why, finished.result.head, finished.result.body_bytes
+                )
+                meaning = interpret_result(request, failed, made=finished.trace, rules=self._rules)
                 page = None
             else:
                 page = await self._stored(page, self._objects)
         close = (Publish(FETCHES_COMPLETED, meaning.completed),)
         outcome = meaning.completed.outcome
         if page is None or len(page.body) <= SMALL_BYTES:
-            done.holding.release()
+            finished.holding.release()
             say = () if page is None else (Publish(PAGES_FETCHED, page),)
             return Effects(say, close, outcome=outcome), meaning.completed
         say = (Publish(PAGES_FETCHED, page),)
-        return Effects(say, close, partial(_release, done.holding), outcome=outcome), meaning.completed
+        return Effects(say, close, partial(_release, finished.holding), outcome=outcome), meaning.completed
 
     async def _stored(self, page: PageFetched, objects: DeadLetterObjectStore) -> PageFetched:
         reference = await objects.put(page.body)
         return replace(page, body=b"", body_object=reference)
 
-    def _forget_old(self) -> None:
+    def _drop_expired(self) -> None:
         """Let go of what nobody asks for any more, because its partition has gone to somebody else."""
-        while self._unspoken:
-            lease, done = next(iter(self._unspoken.items()))
-            if self._clock.monotonic() - done.ended_at < KEPT_SECONDS:
+        while self._unpublished:
+            lease, done = next(iter(self._unpublished.items()))
+            if self._clock.monotonic() - done.ended_at < MAX_UNPUBLISHED_SECONDS:
                 return
-            del self._unspoken[lease]
+            del self._unpublished[lease]
             done.holding.release()
 
 
 def _fits(page: PageFetched) -> bool:
     """Say whether a page fits into its event: a small body does, whatever the head (which has a limit)."""
     size_bytes = len(page.body)
-    return size_bytes <= SMALL_BYTES or size_bytes <= page_room(page, max_bytes=PAGES_FETCHED.max_bytes)
+    return size_bytes <= SMALL_BYTES or size_bytes <= max_inline_body_bytes(
+        page, max_bytes=PAGES_FETCHED.max_bytes
+    )
 
 
 async def _release(holding: Holding) -> None:

@@ -238,7 +238,9 @@ class Indexer:
         return dict(zip(wanted, await _load_all(fetch, wanted), strict=True))
 
     def _write_effects(self, changes: RowChanges, outcome: str) -> Effects:
-        return Effects(after_ack=partial(self._tables.write, changes), outcome=outcome) if changes else IGNORED
+        return (
+            Effects(after_ack=partial(self._tables.write, changes), outcome=outcome) if changes else IGNORED
+        )
 
 
 async def _load_all(load: Callable[[str], Any], items: Iterable[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.storage.objects import ObjectOptions, open_object_store
 
-from .adapters import SplicedPages, rules_of
+from .adapters import PageSplicer, rules_of
 from .settings import ValidatorSettings
 from .topology import DEAD_LETTERS, GROUP, PRODUCES, Validator
 
@@ -15,7 +15,7 @@ def build(process: ServiceContext[ValidatorSettings]) -> ServiceDefinition:
     settings, clock = process.settings, process.clock
     validator = Validator(
         rules_of(settings),
-        SplicedPages(process.codec),
+        PageSplicer(process.codec),
         now_ms=lambda: round(clock.now().timestamp() * 1000),
     )
     consumption = consume(GROUP, *validator.subscriptions(), on_given_up=validator.on_given_up)

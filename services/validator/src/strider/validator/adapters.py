@@ -12,11 +12,11 @@ from strider.contracts.generated.events import PageParsed, PageValidated, Verdic
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_VALIDATED
 from strider.messaging.ports import Record
 
-from .core import Rules
+from .core import ValidationRules
 from .settings import ValidatorSettings
 
 
-class SplicedPages:
+class PageSplicer:
     """Validated pages as the parsed bytes and a verdict."""
 
     def __init__(self, codec: Codec) -> None:
@@ -24,7 +24,7 @@ class SplicedPages:
             codec, part=PAGES_PARSED, whole=PAGES_VALIDATED
         )
 
-    def join(self, page: PageParsed, record: Record, verdict: Verdict) -> EncodedMessage | None:
+    def splice(self, page: PageParsed, record: Record, verdict: Verdict) -> EncodedMessage | None:
         """Give the validated page's bytes; None where the page did not come as bytes."""
         value = record.value
         if not isinstance(value, bytes):
@@ -32,9 +32,9 @@ class SplicedPages:
         return self._splicer.splice(value, record.headers, verdict=verdict, part=page)
 
 
-def rules_of(settings: ValidatorSettings) -> Rules:
+def rules_of(settings: ValidatorSettings) -> ValidationRules:
     """Take the rules out of the settings."""
-    return Rules(
+    return ValidationRules(
         min_body_bytes=settings.min_body_bytes,
         min_text_without_paragraphs_chars=settings.min_text_chars,
         min_links=settings.min_links,

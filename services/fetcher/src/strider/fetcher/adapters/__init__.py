@@ -27,29 +27,29 @@ What keeps things on servers (proxybook, redisjars) and counts for them (tally, 
 its own module: a crawl in one process needs no library of servers.
 """
 
-from .asker import Asker, open_asker, rules_of
-from .budget import Budget, Holding
-from .course import RequestOptions
-from .engine import Engine, EngineOptions, receive_bytes
-from .exchange import Exchange
-from .failures import Failure
-from .files import allow_connections
-from .jars import Jars, MemoryJars
-from .leases import Leases, Started
-from .names import Guard, NameOptions, Names
-from .requests import Fetched, Requests
-from .rotation import Rotation, Seat
-from .transport import EngineTransport
-from .uplink import Uplink, UplinkOptions
+from .http.client import FetchClient, open_fetch_client, rules_of
+from .http.connector import ConnectorOptions, HttpConnector, receive_buffer_bytes
+from .http.deadlines import RequestLimits
+from .http.dns import DnsOptions, Guard, Names
+from .http.error_mapping import FetchFailure
+from .http.open_file_limit import raise_open_file_limit
+from .http.request_runner import Fetched, RequestRunner
+from .http.timeline import RequestTimeline
+from .http.transport import EngineTransport
+from .proxies.pool import PooledProxy, ProxyPool
+from .state.body_budget import BodyBudget, Holding
+from .state.connectivity import ConnectivityMonitor, ConnectivityOptions
+from .state.cookie_jars import CookieJars, MemoryCookieJars
+from .state.lease_marker import Leases, StartedLease
 
 __all__ = [
-    "Asker",
     "Budget",
     "Engine",
     "EngineOptions",
     "EngineTransport",
     "Exchange",
     "Failure",
+    "FetchClient",
     "Fetched",
     "Guard",
     "Holding",
@@ -59,7 +59,7 @@ __all__ = [
     "NameOptions",
     "Names",
     "RequestOptions",
-    "Requests",
+    "RequestRunner",
     "Rotation",
     "Seat",
     "Started",

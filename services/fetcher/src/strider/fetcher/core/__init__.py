@@ -13,23 +13,23 @@ robots      the text of a robots.txt
 interpret   request and answer to the events that are spoken
 """
 
-from .answers import Answer, Failed, Head, Making, head_of
-from .asking import Headers, Identity, headers_of, identity_of, url_refusal, user_agent_of
-from .cookies import Cookie, cookie_header, cookies_of, jar_with
-from .interpret import Meaning, crash_of, interpret, page_room
-from .outcomes import is_doubtful, outcome_of_error, outcome_of_status
-from .places import Network, Places
-from .proxies import MOST_FAILURES, Proxy, Standing, proxy_of
-from .reading import Reading, looks_like_text, reading_of, unread
-from .redirects import Redirect, RedirectRules, is_redirect, redirect_of
-from .retryafter import retry_after_seconds
-from .robots import robots_text
+from .address_policy import Network, Places
+from .body_limits import Reading, decide_body_policy, looks_like_markup, unsupported_type
+from .cookies import Cookie, build_cookie_header, parse_set_cookies, update_jar
+from .interpret_result import FetchEvents, build_crash_event, interpret_result, max_inline_body_bytes
+from .outcome_mapping import may_be_local_outage, outcome_of_error, outcome_of_status
+from .proxies import MAX_CONSECUTIVE_FAILURES, Proxy, Standing, parse_proxy_url
+from .redirects import RedirectRules, ResolvedRedirect, is_redirect, resolve_redirect
+from .request_headers import CrawlerIdentity, Headers, headers_of, identity_of, url_refusal, user_agent_of
+from .response_models import FailedFetch, FetchedResponse, RequestTrace, ResponseHead, head_of
+from .retry_after import retry_after_seconds
+from .robots_body import robots_text
 
 __all__ = [
     "MOST_FAILURES",
-    "Answer",
     "Cookie",
     "Failed",
+    "FetchedResponse",
     "Head",
     "Headers",
     "Identity",
@@ -61,7 +61,7 @@ __all__ = [
     "redirect_of",
     "retry_after_seconds",
     "robots_text",
-    "unread",
+    "unsupported_type",
     "url_refusal",
     "user_agent_of",
 ]

@@ -14,17 +14,17 @@ from typing import Final
 
 from strider.urls import host_of, registrable_domain
 
-from .retryafter import moment_of
+from .retry_after import moment_of
 
-MOST_COOKIES: Final = 50
+MAX_COOKIES: Final = 50
 """Of one registrable domain; the oldest goes first."""
-MOST_BYTES: Final = 4096
+MAX_COOKIE_BYTES: Final = 4096
 """Of one cookie, name and value."""
-MOST_SENT_BYTES: Final = 8192
+MAX_HEADER_BYTES: Final = 8192
 """In one request; the shortest paths stay out."""
-LONGEST_SECONDS: Final = 400 * 86_400.0
+MAX_LIFETIME_SECONDS: Final = 400 * 86_400.0
 """What wants to live longer lives so long."""
-SESSION_SECONDS: Final = 7 * 86_400.0
+SESSION_LIFETIME_SECONDS: Final = 7 * 86_400.0
 """What names no end lives as long as its run, and no longer than this."""
 
 _UNFIT: Final = re.compile(r"[\x00-\x1f\x7f;\ud800-\udfff]")
@@ -51,23 +51,23 @@ class Cookie:
         return (self.domain, self.path, self.name)
 
 
-def cookies_of(sent: Iterable[str], *, url: str, now: float) -> list[Cookie]:
+def parse_set_cookies(set_cookie_lines: Iterable[str], *, url: str, now: float) -> list[Cookie]:
     """Read the Set-Cookie lines of an answer; also those that have expired, since they take others away."""
-    found = (_cookie(line, url=url, now=now) for line in list(sent)[:MOST_COOKIES])
+    found = (_parse_set_cookie(line, url=url, now=now) for line in list(set_cookie_lines)[:MAX_COOKIES])
     return [cookie for cookie in found if cookie is not None]
 
 
-def jar_with(jar: Iterable[Cookie], news: Iterable[Cookie], *, now: float) -> tuple[Cookie, ...]:
+def update_jar(jar: Iterable[Cookie], new_cookies: Iterable[Cookie], *, now: float) -> tuple[Cookie, ...]:
     """Put new cookies into a jar, take out what has expired, and what there is no room for."""
     known = {cookie.key: cookie for cookie in jar}
-    for cookie in news:
+    for cookie in new_cookies:
         known.pop(cookie.key, None)
         known[cookie.key] = cookie
     alive = [cookie for cookie in known.values() if cookie.expires_at > now]
-    return tuple(sorted(alive, key=lambda cookie: cookie.set_at)[-MOST_COOKIES:])
+    return tuple(sorted(alive, key=lambda cookie: cookie.set_at)[-MAX_COOKIES:])
 
 
-def cookie_header(jar: Sequence[Cookie], *, url: str, now: float) -> str:
+def build_cookie_header(jar: Sequence[Cookie], *, url: str, now: float) -> str:
     """Write what is sent to a URL; empty for nothing. Longer paths come first, then older cookies."""
     name, path, is_secure = host_of(url), _path(url), url.startswith("https://")
     fitting = [
@@ -76,10 +76,10 @@ def cookie_header(jar: Sequence[Cookie], *, url: str, now: float) -> str:
         if cookie.expires_at > now
         and (is_secure or not cookie.is_secure)
         and _is_of(name, cookie)
-        and _is_below(path, cookie.path)
+        and _matches_path(path, cookie.path)
     ]
     pairs: list[str] = []
-    room = MOST_SENT_BYTES
+    room = MAX_HEADER_BYTES
     for cookie in sorted(fitting, key=lambda cookie: (-len(cookie.path), cookie.set_at)):
         pair = f"{cookie.name}={cookie.value}" if cookie.name else cookie.value
         room -= len(pair.encode()) + 2
@@ -89,11 +89,15 @@ def cookie_header(jar: Sequence[Cookie], *, url: str, now: float) -> str:
     return "; ".join(pairs)
 
 
-def _cookie(line: str, *, url: str, now: float) -> Cookie | None:
+def _parse_set_cookie(line: str, *, url: str, now: float) -> Cookie | None:
     first, *rest = line.split(";")
     name, equals, value = first.partition("=")
     name, value = (name.strip(), value.strip()) if equals else ("", name.strip())
-    if not (name or value) or _UNFIT.search(name + value) or len(f"{name}{value}".encode()) > MOST_BYTES:
+    if (
+        not (name or value)
+        or _UNFIT.search(name + value)
+        or len(f"{name}{value}".encode()) > MAX_COOKIE_BYTES
+    ):
         return None
     said = {key.strip().lower(): told.strip() for key, _, told in (part.partition("=") for part in rest)}
     owner = _owner(said.get("domain", ""), host_of(url))
@@ -103,7 +107,7 @@ def _cookie(line: str, *, url: str, now: float) -> Cookie | None:
     domain, is_for_host = owner
     path = said.get("path", "")
     path = path if path.startswith("/") else _folder(url)
-    if not _keeps_promise(name, path, is_secure=is_secure, is_for_host=is_for_host):
+    if not _satisfies_name_prefix(name, path, is_secure=is_secure, is_for_host=is_for_host):
         return None
     return Cookie(name, value, domain, path, _end(said, now), now, is_for_host, is_secure)
 
@@ -118,7 +122,7 @@ def _owner(wanted: str, name: str) -> tuple[str, bool] | None:
     return (domain, False) if is_within else None
 
 
-def _keeps_promise(name: str, path: str, *, is_secure: bool, is_for_host: bool) -> bool:
+def _satisfies_name_prefix(name: str, path: str, *, is_secure: bool, is_for_host: bool) -> bool:
     """Say whether a name that promises something (RFC 6265bis, 4.1.3) keeps it."""
     lower = name.lower()
     if lower.startswith("__host-"):
@@ -129,16 +133,16 @@ def _keeps_promise(name: str, path: str, *, is_secure: bool, is_for_host: bool) 
 def _end(said: dict[str, str], now: float) -> float:
     age = said.get("max-age", "")
     if _NUMBER.fullmatch(age):
-        return now + min(float(age), LONGEST_SECONDS)
+        return now + min(float(age), MAX_LIFETIME_SECONDS)
     until = moment_of(said.get("expires", ""))
-    return now + SESSION_SECONDS if until is None else min(until, now + LONGEST_SECONDS)
+    return now + SESSION_LIFETIME_SECONDS if until is None else min(until, now + MAX_LIFETIME_SECONDS)
 
 
 def _is_of(name: str, cookie: Cookie) -> bool:
     return name == cookie.domain or (not cookie.is_for_host and name.endswith(f".{cookie.domain}"))
 
 
-def _is_below(path: str, folder: str) -> bool:
+def _matches_path(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder if folder.endswith("/") else f"{folder}/")
 
 

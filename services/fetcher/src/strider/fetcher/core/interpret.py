@@ -15,26 +15,26 @@ from strider.contracts.generated.enums import ErrorCategory, ErrorClass, FetchOu
 from strider.contracts.generated.events import FetchCompleted, FetchRequested, PageFetched
 from strider.contracts.generated.topics import FETCHES_COMPLETED
 
-from .answers import Answer, Failed, Head, Making
-from .asking import has_validator
-from .outcomes import NOT_MODIFIED, PARTIAL, outcome_of_error, outcome_of_status
-from .reading import ROBOTS_BYTES, content_length, encodings
-from .redirects import RedirectRules, is_redirect, redirect_of
-from .retryafter import retry_after_seconds
-from .robots import robots_text, wishes_of
+from .body_limits import MAX_ROBOTS_BYTES, content_encodings, content_length
+from .outcome_mapping import NOT_MODIFIED, STATUS_PARTIAL_CONTENT, outcome_of_error, outcome_of_status
+from .redirects import RedirectRules, is_redirect, resolve_redirect
+from .request_headers import is_conditional
+from .response_models import FailedFetch, FetchedResponse, RequestTrace, ResponseHead
+from .retry_after import retry_after_seconds
+from .robots_body import read_robots_directives, robots_text
 
-MESSAGE_CHARACTERS: Final = 500
-FIELD_CHARACTERS: Final = 1024
+MAX_MESSAGE_CHARACTERS: Final = 500
+MAX_FIELD_CHARACTERS: Final = 1024
 """What is kept of one header where it stands in a field of its own."""
 
-_ROOM_BYTES: Final = 4 * 1024
+_RESERVED_BYTES: Final = 4 * 1024
 """For what is small in an event: numbers, words, framing."""
 
-_NO_ONE: Final = Head(0, http_version="")
+_NO_HEAD: Final = ResponseHead(0, http_version="")
 
 
 @fast_dataclass(frozen=True, slots=True)
-class Meaning:
+class FetchEvents:
     """What is to be said of a request."""
 
     completed: FetchCompleted
@@ -43,7 +43,7 @@ class Meaning:
 
 
 @fast_dataclass(frozen=True, slots=True)
-class _Verdict:
+class _Outcome:
     """An outcome in words."""
 
     outcome: FetchOutcome
@@ -52,52 +52,56 @@ class _Verdict:
     message: str = ""
 
 
-def interpret(
-    request: FetchRequested, came: Answer | Failed, *, made: Making, rules: RedirectRules
-) -> Meaning:
+def interpret_result(
+    request: FetchRequested,
+    result: FetchedResponse | FailedFetch,
+    *,
+    trace: RequestTrace,
+    rules: RedirectRules,
+) -> FetchEvents:
     """Decide what came of a request."""
-    told = _entry(request) | _told_of_head(came.head or _NO_ONE) | _told_of_making(made)
-    digest = sha256(came.body).hexdigest() if isinstance(came, Answer) and came.body else ""
-    verdict = _verdict(request, came)
-    is_page = request.kind != RequestKind.ROBOTS and isinstance(came, Answer)
+    told = _entry(request) | _head_fields(result.head or _NO_HEAD) | _trace_fields(trace)
+    digest = sha256(result.body).hexdigest() if isinstance(result, FetchedResponse) and result.body else ""
+    verdict = _decide_outcome(request, result)
+    is_page = request.kind != RequestKind.ROBOTS and isinstance(result, FetchedResponse)
     has_page = is_page and verdict.outcome in {FetchOutcome.FETCHED, FetchOutcome.NOT_MODIFIED}
     completed = FetchCompleted(
         **told,
         outcome=verdict.outcome,
         error_class=verdict.error,
         error_category=verdict.category,
-        error_message=_sayable(verdict.message)[:MESSAGE_CHARACTERS],
-        completed_at_ms=made.completed_at_us // 1000,
-        before_connect=made.is_before_connect,
+        error_message=_without_nul(verdict.message)[:MAX_MESSAGE_CHARACTERS],
+        completed_at_ms=trace.completed_at_us // 1000,
+        before_connect=trace.is_before_connect,
         has_page=has_page,
-        cookies_changed=made.cookies_changed,
-        marked_at_us=made.marked_at_us,
-        body_bytes=came.body_bytes,
+        cookies_changed=trace.cookies_changed,
+        marked_at_us=trace.marked_at_us,
+        body_bytes=result.body_bytes,
         raw_hash=digest,
-        truncated=isinstance(came, Answer) and came.is_cut,
-        **_told_of_place(request, came, verdict=verdict, made=made, rules=rules),
+        truncated=isinstance(result, FetchedResponse) and result.is_cut,
+        **_conditional_fields(request, result, verdict=verdict, made=trace, rules=rules),
     )
-    if not has_page or not isinstance(came, Answer):
-        return Meaning(completed)
-    return Meaning(completed, _page(told, came, made=made, digest=digest, verdict=verdict))
+    if not has_page or not isinstance(result, FetchedResponse):
+        return FetchEvents(completed)
+    return FetchEvents(completed, _page(told, result, made=trace, digest=digest, verdict=verdict))
 
 
-def _verdict(request: FetchRequested, came: Answer | Failed) -> _Verdict:
-    if isinstance(came, Failed):
-        outcome, category = outcome_of_error(came.error)
-        return _Verdict(outcome, came.error, category, came.message)
+def _decide_outcome(request: FetchRequested, came: FetchedResponse | FailedFetch) -> _Outcome:
+    if isinstance(came, FailedFetch):
+        outcome, category = outcome_of_error(came.error_class)
+        return _Outcome(outcome, came.error_class, category, came.message)
     head = came.head
-    if head.status == NOT_MODIFIED and has_validator(request):
-        return _Verdict(FetchOutcome.NOT_MODIFIED)
+    if head.status == NOT_MODIFIED and is_conditional(request):
+        return _Outcome(FetchOutcome.NOT_MODIFIED)
     if is_redirect(head):
-        return _Verdict(FetchOutcome.REDIRECTED)
+        return _Outcome(FetchOutcome.REDIRECTED)
     outcome, error = outcome_of_status(head.status)
-    if request.kind == RequestKind.ROBOTS and head.status == PARTIAL:
+    if request.kind == RequestKind.ROBOTS and head.status == STATUS_PARTIAL_CONTENT:
         # Every 2xx brings rules (RFC 9309, 2.3.1.1), and those that came bind.
         outcome = FetchOutcome.FETCHED
     if error is None:
-        return _Verdict(outcome)
-    return _Verdict(outcome, error, ErrorCategory.HTTP, f"status {head.status}")
+        return _Outcome(outcome)
+    return _Outcome(outcome, error, ErrorCategory.HTTP, f"status {head.status}")
 
 
 def _entry(request: FetchRequested) -> dict[str, Any]:
@@ -124,31 +128,31 @@ def _entry(request: FetchRequested) -> dict[str, Any]:
     }
 
 
-def _told_of_head(head: Head) -> dict[str, Any]:
-    field = head.field
+def _head_fields(head: ResponseHead) -> dict[str, Any]:
+    field = head.get
     return {
         "status": head.status,
         "http_version": head.http_version,
-        "content_type": field("content-type")[:FIELD_CHARACTERS],
+        "content_type": field("content-type")[:MAX_FIELD_CHARACTERS],
         "content_length": content_length(head),
-        "etag": _validator(field("etag")),
-        "last_modified": _validator(field("last-modified")),
+        "etag": _validator_or_empty(field("etag")),
+        "last_modified": _validator_or_empty(field("last-modified")),
     }
 
 
-def _validator(sent: str) -> str:
+def _validator_or_empty(sent: str) -> str:
     """Keep what is asked with next time, or nothing: half of it matches nothing, and is no header either."""
-    return sent if len(sent) <= FIELD_CHARACTERS else ""
+    return sent if len(sent) <= MAX_FIELD_CHARACTERS else ""
 
 
-def _told_of_making(made: Making) -> dict[str, Any]:
+def _trace_fields(made: RequestTrace) -> dict[str, Any]:
     return {
         "started_at_us": made.started_at_us,
         "worker_id": made.worker_id,
         "user_agent": made.user_agent,
         "remote_address": made.remote_address,
         "proxy": made.proxy,
-        "connection_reused": made.is_reused,
+        "connection_reused": made.is_connection_reused,
         "tls_verified": made.is_tls_verified,
         "dns_us": made.dns_us,
         "connect_us": made.connect_us,
@@ -158,62 +162,64 @@ def _told_of_making(made: Making) -> dict[str, Any]:
     }
 
 
-def _told_of_place(
+def _conditional_fields(
     request: FetchRequested,
-    came: Answer | Failed,
+    came: FetchedResponse | FailedFetch,
     *,
-    verdict: _Verdict,
-    made: Making,
+    verdict: _Outcome,
+    made: RequestTrace,
     rules: RedirectRules,
 ) -> dict[str, Any]:
     """Tell what only some outcomes have: a target, a wish to be left alone, rules for robots."""
     told: dict[str, Any] = {}
     head = came.head
-    if head is not None and (wishes := head.each("retry-after")):
-        date, now_us = head.field("date"), made.completed_at_us
+    if head is not None and (wishes := head.get_all("retry-after")):
+        date, now_us = head.get("date"), made.completed_at_us
         # Of several the longest: to wait too long costs nobody anything.
         told["retry_after_seconds"] = max(
             retry_after_seconds(wish, date=date, now_us=now_us) for wish in wishes
         )
-    if isinstance(came, Failed):
+    if isinstance(came, FailedFetch):
         # Whose fault it is hangs on whether it was still the site that was asked.
-        return told | {"robots_hops": len(came.came_by)} if came.came_by else told
-    url = came.url or request.url
+        return told | {"robots_hops": len(came.redirect_chain)} if came.redirect_chain else told
+    url = came.final_url or request.url
     if verdict.outcome == FetchOutcome.REDIRECTED:
-        came_by = (*request.redirect_chain, *came.came_by)
-        hop = request.hop + len(came.came_by)
-        redirect = redirect_of(came.head, url=url, came_by=came_by, hop=hop, rules=rules)
+        redirect_chain = (*request.redirect_chain, *came.redirect_chain)
+        hop = request.hop + len(came.redirect_chain)
+        redirect = resolve_redirect(came.head, url=url, redirect_chain=redirect_chain, hop=hop, rules=rules)
         told["redirect_target"] = redirect.target
         told["redirect_target_key"] = redirect.target_key
-        told["redirect_refused"] = redirect.refused
+        told["redirect_refused"] = redirect.refusal
     if request.kind == RequestKind.ROBOTS:
-        told |= {"robots_url": url, "robots_hops": len(came.came_by)}
+        told |= {"robots_url": url, "robots_hops": len(came.redirect_chain)}
         if verdict.outcome == FetchOutcome.FETCHED:
-            told |= _told_of_robots(came, url=url, made=made, room=_room(request, url))
+            told |= _robots_fields(came, url=url, made=made, room=_room(request, url))
     return told
 
 
-def _told_of_robots(came: Answer, *, url: str, made: Making, room: int) -> dict[str, Any]:
-    text, is_cut = robots_text(came, max_bytes=min(ROBOTS_BYTES, room))
-    wishes = wishes_of(text, url=url, user_agent=made.user_agent, room_bytes=room - len(text.encode()))
+def _robots_fields(came: FetchedResponse, *, url: str, made: RequestTrace, room: int) -> dict[str, Any]:
+    text, is_cut = robots_text(came, max_bytes=min(MAX_ROBOTS_BYTES, room))
+    wishes = read_robots_directives(
+        text, url=url, user_agent=made.user_agent, room_bytes=room - len(text.encode())
+    )
     return {
         "robots_text": text,
-        "robots_truncated": is_cut or came.head.status == PARTIAL,
+        "robots_truncated": is_cut or came.head.status == STATUS_PARTIAL_CONTENT,
         "crawl_delay_seconds": wishes.crawl_delay_seconds,
         "sitemap_urls": wishes.sitemaps,
     }
 
 
 def _page(
-    told: dict[str, Any], answer: Answer, *, made: Making, digest: str, verdict: _Verdict
+    told: dict[str, Any], answer: FetchedResponse, *, made: RequestTrace, digest: str, verdict: _Outcome
 ) -> PageFetched:
     head = answer.head
     return PageFetched(
         **told,
         fetched_at_ms=made.completed_at_us // 1000,
-        header_names=head.names,
-        header_values=tuple(map(_sayable, head.values)),
-        content_encoding=", ".join(encodings(head)),
+        header_names=head.header_names,
+        header_values=tuple(map(_without_nul, head.header_values)),
+        content_encoding=", ".join(content_encodings(head)),
         body=answer.body,
         body_bytes=answer.body_bytes,
         body_sha256=digest,
@@ -222,13 +228,13 @@ def _page(
     )
 
 
-def page_room(page: PageFetched, *, max_bytes: int) -> int:
+def max_inline_body_bytes(page: PageFetched, *, max_bytes: int) -> int:
     """Say how many bytes of body fit into the event, next to all else that it carries."""
     texts = (*page.header_names, *page.header_values, *page.redirect_chain)
     pairs = (*page.metadata.keys(), *page.metadata.values())
     singles = (page.url, page.origin, page.group, page.referrer, page.user_agent, page.content_type)
     taken = sum(len(text.encode()) + 4 for text in (*texts, *pairs, *singles))
-    return max_bytes - taken - _ROOM_BYTES
+    return max_bytes - taken - _RESERVED_BYTES
 
 
 def _room(request: FetchRequested, url: str) -> int:
@@ -236,15 +242,15 @@ def _room(request: FetchRequested, url: str) -> int:
     texts = (*request.redirect_chain, *request.metadata.keys(), *request.metadata.values())
     singles = (request.url, url, request.origin, request.group, request.referrer, request.user_agent)
     taken = sum(len(text.encode()) + 4 for text in (*texts, *singles))
-    return FETCHES_COMPLETED.max_bytes - taken - 2 * _ROOM_BYTES
+    return FETCHES_COMPLETED.max_bytes - taken - 2 * _RESERVED_BYTES
 
 
-def _sayable(text: str) -> str:
+def _without_nul(text: str) -> str:
     """Leave out what no reader of the event could store."""
     return text.replace("\x00", "") if "\x00" in text else text
 
 
-def crash_of(request: FetchRequested, message: str, *, made: Making) -> FetchCompleted:
+def build_crash_event(request: FetchRequested, message: str, *, trace: RequestTrace) -> FetchCompleted:
     """Say that a fault of our own ended a request, so that its lease ends too."""
-    failed = Failed(ErrorClass.INTERNAL, message)
-    return interpret(request, failed, made=made, rules=RedirectRules()).completed
+    failed = FailedFetch(ErrorClass.INTERNAL, message)
+    return interpret_result(request, failed, trace=trace, rules=RedirectRules()).completed

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-MOST_FAILURES: Final = 10
+MAX_CONSECUTIVE_FAILURES: Final = 10
 """Failures in a row that a proxy may have and stay in use."""
 
-AVERAGE_OVER: Final = 100
+LATENCY_AVERAGE_WINDOW: Final = 100
 """Answers over which the mean time is taken; later ones count as much as the hundredth."""
 
-_PORTS: Final[Mapping[str, int]] = {"http": 8080, "https": 443, "socks5": 1080}
+_DEFAULT_PORTS: Final[Mapping[str, int]] = {"http": 8080, "https": 443, "socks5": 1080}
 _SPELLINGS: Final[Mapping[str, str]] = {"socks5h": "socks5", "socks": "socks5", "": "http"}
 _URL: Final = re.compile(
     r"(?:(?P<scheme>[a-z0-9]+)://)?(?:(?P<user>[^:@/\s]*)(?::(?P<word>[^@/\s]*))?@)?"
@@ -41,7 +41,7 @@ class Proxy:
     password: str = field(default="", repr=False)
 
     @property
-    def name(self) -> str:
+    def display_url(self) -> str:
         """As outcomes and logs say it: without the account."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.protocol}://{host}:{self.port}"
@@ -49,19 +49,19 @@ class Proxy:
     @property
     def key(self) -> str:
         """What tells it apart from others: one gateway may have many accounts."""
-        return f"{self.username}@{self.name}" if self.username else self.name
+        return f"{self.username}@{self.display_url}" if self.username else self.display_url
 
 
-def proxy_of(url: str) -> Proxy:
+def parse_proxy_url(url: str) -> Proxy:
     """Read a proxy's URL; ValueError says what is wrong, without quoting it: it may carry a password."""
     found = _URL.fullmatch(url.strip())
     if found is None:
         raise ValueError("a proxy is written scheme://user:password@host:port; special signs as %2F")
     scheme = (found["scheme"] or "").lower()
     protocol = _SPELLINGS.get(scheme, scheme)
-    if protocol not in _PORTS:
+    if protocol not in _DEFAULT_PORTS:
         raise ValueError("a proxy's URL begins with http://, https:// or socks5://")
-    port = int(found["port"] or _PORTS[protocol])
+    port = int(found["port"] or _DEFAULT_PORTS[protocol])
     if not 1 <= port <= _MAX_PORT:
         raise ValueError("a proxy's port is 1 to 65535")
     username, password = _unescaped(found["user"] or ""), _unescaped(found["word"] or "")
@@ -89,9 +89,9 @@ class Standing:
     last_success_at: float = 0.0
     last_failure_at: float = 0.0
 
-    def succeeded(self, *, now: float, seconds: float) -> Standing:
+    def after_success(self, *, now: float, seconds: float) -> Standing:
         """Count an answer that came through it."""
-        weight = 1 / min(self.success_count + 1, AVERAGE_OVER)
+        weight = 1 / min(self.success_count + 1, LATENCY_AVERAGE_WINDOW)
         return replace(
             self,
             is_active=True,
@@ -101,20 +101,20 @@ class Standing:
             last_success_at=now,
         )
 
-    def failed(self, *, now: float) -> Standing:
+    def after_failure(self, *, now: float) -> Standing:
         """Count a failure that was the proxy's; too many of them disable it."""
         count = self.failure_count + 1
-        is_active = self.is_active and count <= MOST_FAILURES
+        is_active = self.is_active and count <= MAX_CONSECUTIVE_FAILURES
         return replace(self, is_active=is_active, failure_count=count, last_failure_at=now)
 
-    def revived(self) -> Standing:
+    def reenabled(self) -> Standing:
         """Give it one more chance: it answers again, and has yet to prove itself."""
-        return replace(self, is_active=True, failure_count=MOST_FAILURES)
+        return replace(self, is_active=True, failure_count=MAX_CONSECUTIVE_FAILURES)
 
-    def heard(self, other: Standing) -> Standing:
+    def with_status_of(self, other: Standing) -> Standing:
         """Take over what somebody else has found out."""
         return replace(self, is_active=other.is_active, failure_count=other.failure_count)
 
-    def used(self, *, now: float) -> Standing:
+    def marked_used(self, *, now: float) -> Standing:
         """Note that it was chosen."""
         return replace(self, last_used_at=now)

@@ -14,8 +14,8 @@ from typing import Final
 from strider.contracts.generated.enums import DecisionReason
 from strider.urls import RefusedUrl, host_of, to_wire_url, url_hash, url_key_of
 
-from .answers import Head
-from .places import Places
+from .address_policy import Places
+from .response_models import ResponseHead
 
 CLOSED: Final = Places()
 """Nothing but the internet."""
@@ -24,13 +24,13 @@ MOVED: Final = frozenset({301, 302, 303, 307, 308})
 
 
 @dataclass(frozen=True, slots=True)
-class Redirect:
+class ResolvedRedirect:
     """Where an answer points."""
 
     target: str = ""
     """As found; empty where it points nowhere."""
     target_key: str = ""
-    refused: str = ""
+    refusal: str = ""
     """A word of decision-reason; empty where the target may be asked."""
 
 
@@ -38,40 +38,42 @@ class Redirect:
 class RedirectRules:
     """What redirects may do."""
 
-    places: Places = CLOSED
+    address_policy: Places = CLOSED
     max_hops: int = 5
     """0: no redirect is followed."""
 
 
-def is_redirect(head: Head) -> bool:
+def is_redirect(head: ResponseHead) -> bool:
     """Say whether an answer points elsewhere (of 300 only where it says where)."""
-    return head.status in MOVED or (head.status == 300 and bool(head.field("location")))  # noqa: PLR2004
+    return head.status in MOVED or (head.status == 300 and bool(head.get("location")))  # noqa: PLR2004
 
 
-def redirect_of(
-    head: Head, *, url: str, came_by: Sequence[str] = (), hop: int = 0, rules: RedirectRules
-) -> Redirect:
+def resolve_redirect(
+    head: ResponseHead, *, url: str, redirect_chain: Sequence[str] = (), hop: int = 0, rules: RedirectRules
+) -> ResolvedRedirect:
     """Resolve and judge the target of a redirect that `url` answered, after `hop` others."""
-    locations = set(head.each("location"))
+    locations = set(head.get_all("location"))
     if len(locations) != 1 or not (location := locations.pop()):
-        return Redirect(
-            refused=DecisionReason.BAD_REDIRECT
+        return ResolvedRedirect(
+            refusal=DecisionReason.BAD_REDIRECT
         )  # of two that differ one was smuggled in, perhaps
     target = to_wire_url(location, url)
     if isinstance(target, RefusedUrl):
         is_none = target.reason == DecisionReason.BAD_URL
-        return Redirect(refused=DecisionReason.BAD_REDIRECT if is_none else target.reason)
-    return Redirect(
-        target, url_hash(url_key_of(target)), _refusal(target, url=url, came_by=came_by, hop=hop, rules=rules)
+        return ResolvedRedirect(refusal=DecisionReason.BAD_REDIRECT if is_none else target.reason)
+    return ResolvedRedirect(
+        target,
+        url_hash(url_key_of(target)),
+        _refusal(target, url=url, redirect_chain=redirect_chain, hop=hop, rules=rules),
     )
 
 
-def _refusal(target: str, *, url: str, came_by: Sequence[str], hop: int, rules: RedirectRules) -> str:
-    refused = rules.places.name_refusal(host_of(target))
+def _refusal(target: str, *, url: str, redirect_chain: Sequence[str], hop: int, rules: RedirectRules) -> str:
+    refused = rules.address_policy.host_refusal(host_of(target))
     if refused is not None:
         return refused.reason
-    if not rules.places.is_port_open(target):
+    if not rules.address_policy.is_port_allowed(target):
         return DecisionReason.REFUSED_PORT
-    if target == url or target in came_by:
+    if target == url or target in redirect_chain:
         return DecisionReason.REDIRECT_LOOP
     return DecisionReason.TOO_MANY_REDIRECTS if hop >= rules.max_hops else ""

@@ -1,20 +1,20 @@
 """Is a page content or garbage? The decisions, as functions of values."""
 
-from .judging import VALID, Judgement, Rules, judge, rejected
-from .signatures import SIGNATURES, Signature, find_signature
-from .verdicts import SERVICE, closing_verdict, rejection_of, verdict_of
+from .block_page_signatures import SIGNATURES, Signature, find_signature
+from .page_validation import VALID, PageAssessment, ValidationRules, judge, reject
+from .validation_events import SERVICE, build_closing_verdict, build_verdict, rejection_of
 
 __all__ = [
     "SERVICE",
     "SIGNATURES",
     "VALID",
     "Judgement",
-    "Rules",
     "Signature",
+    "ValidationRules",
     "closing_verdict",
     "find_signature",
     "judge",
-    "rejected",
+    "reject",
     "rejection_of",
     "verdict_of",
 ]

@@ -20,8 +20,8 @@ from strider.parser.core.structured.page_entities import PageEntities, collect_n
 
 from .main_text import blocks_to_text, select_main_blocks
 from .markdown import blocks_to_markdown
-from .simhash import simhash
 from .plain_text import count_words, strip_markup
+from .simhash import simhash
 from .text_blocks import PageBlocks, TextBlock
 
 MAX_NAME_CHARS: Final = 300

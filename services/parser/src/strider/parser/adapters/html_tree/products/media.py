@@ -93,7 +93,7 @@ def _pixels(text: str | None) -> int:
 def read_description(body: LexborNode, regions: PageRegions) -> str:
     """Return the first text whose names call it the description of the product."""
     for node in body.css(_DESCRIPTION_SELECTOR)[:MAX_DESCRIPTIONS]:
-        place = regions.context_of(node)
+        place = regions.make_tls_context(node)
         if (
             place.is_side_content
             or place.is_in_carousel

@@ -81,7 +81,7 @@ class PageRegions:
     heading_ancestors: frozenset[int] = frozenset()
     """Ancestors of the heading: they are main content whatever their names are."""
 
-    def context_of(self, node: LexborNode) -> ElementContext:
+    def make_tls_context(self, node: LexborNode) -> ElementContext:
         """Return the context of an element."""
         chain: list[LexborNode] = []
         above = node.parent
@@ -183,7 +183,7 @@ def find_listed_prices(
     keys: dict[int, list[tuple[int, str, str]]] = {}
     makes: dict[int, str] = {}
     for node in nodes:
-        if regions.context_of(node).price_element_id:
+        if regions.make_tls_context(node).price_element_id:
             continue
         found = keys[node.mem_id] = []
         element: LexborNode | None = node

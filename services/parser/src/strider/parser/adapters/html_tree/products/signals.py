@@ -145,7 +145,7 @@ def read_product_signals(root: LexborNode, body: LexborNode) -> ProductSignals:
         found, unnamed = _in_page_order(body, signals, places, with_money=not is_priced)
         boxes = max(boxes, unnamed)
         found += _number_signals(body, places)
-    shown = (read_image(node, places.context_of(node)) for node in marked.values() if node.tag == "img")
+    shown = (read_image(node, places.make_tls_context(node)) for node in marked.values() if node.tag == "img")
     pictures = islice((picture for picture in shown if picture is not None), MAX_IMAGES)
     return ProductSignals(
         tuple(found),
@@ -185,7 +185,7 @@ def _price_elements(nodes: Iterable[LexborNode]) -> list[LexborNode]:
 def _signals_in_context(
     node: LexborNode, regions: PageRegions, cards: frozenset[int], *, is_heading: bool
 ) -> list[ProductSignal]:
-    context, attrs = regions.context_of(node), node.attributes
+    context, attrs = regions.make_tls_context(node), node.attributes
     is_out = context.is_side_content or context.is_in_carousel or is_hidden(attrs, element_names(attrs))
     is_beside = is_out or node.mem_id in cards
     signals = [*_element_signals(node, context)]
@@ -206,7 +206,7 @@ def _in_page_order(
         if money is None:
             found += signals[node.mem_id]
             continue
-        context = regions.context_of(node)
+        context = regions.make_tls_context(node)
         is_beside = context.is_side_content or context.is_in_carousel or node.mem_id in cards
         kind = DISCOUNT if money.is_percentage else BARE_AMOUNT
         found.append(
@@ -312,7 +312,7 @@ def _stated_price(attrs: Attributes) -> str:
 def _number_signals(body: LexborNode, regions: PageRegions) -> Iterator[ProductSignal]:
     """Yield product numbers that are not called SKU; they come behind all other signals."""
     for node in body.css(_NUMBER_SELECTOR)[:MAX_NUMBER_ELEMENTS]:
-        context, attrs = regions.context_of(node), node.attributes
+        context, attrs = regions.make_tls_context(node), node.attributes
         number = attrs.get("value") if node.tag == "input" else line_text(node)
         number = next((stated for name in _NUMBER_ATTRIBUTES if (stated := attrs.get(name))), number)
         if number:

@@ -1,0 +1,43 @@
+"""How connections are encrypted: TLS 1.2 or later, and whom we trust.
+
+A certificate is looked at on every connection, except where a request says that any will do.
+"""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+from strider.messaging.errors import StartRefused
+
+from .timeline import CURRENT
+
+
+class _TimedContext(ssl.SSLContext):
+    """A TLS context that notes when a handshake begins."""
+
+    def wrap_bio(self, *args: Any, **more: Any) -> ssl.SSLObject:
+        """Begin a handshake."""
+        exchange = CURRENT.get()
+        if exchange is not None:
+            exchange.on_tls_handshake()
+        return super().wrap_bio(*args, **more)
+
+
+def make_tls_context(ca_file: str, *, is_verified: bool, records_handshake: bool = True) -> ssl.SSLContext:
+    """Make a context; StartRefused where the file of authorities cannot be used."""
+    context = (_TimedContext if records_handshake else ssl.SSLContext)(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    if not is_verified:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+    try:
+        if ca_file:
+            context.load_verify_locations(cafile=ca_file)
+        else:
+            context.load_default_certs()
+    except (OSError, ssl.SSLError) as error:
+        raise StartRefused(f"FETCHER_CA_FILE {ca_file} cannot be used: {error}") from error
+    return context

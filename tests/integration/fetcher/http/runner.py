@@ -1,0 +1,132 @@
+"""A request made as the service makes it: the real engine, real limits (short ones), no broker."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from strider.contracts.generated.events import FetchRequested
+from strider.fetcher.adapters import (
+    BodyBudget,
+    ConnectorOptions,
+    DnsOptions,
+    EngineTransport,
+    Guard,
+    HttpConnector,
+    Names,
+    RequestLimits,
+    RequestRunner,
+    StartedLease,
+    receive_buffer_bytes,
+)
+from strider.fetcher.adapters.http.dns import DnsLookup
+from strider.fetcher.core import (
+    FetchEvents,
+    Network,
+    Places,
+    RedirectRules,
+    identity_of,
+    interpret_result,
+    parse_proxy_url,
+)
+from strider.runtime.clocks import SystemClock
+
+MARKED_AT_US = 1_700_000_000_000_000
+
+
+def request(url: str, **more: Any) -> FetchRequested:
+    """Make a request for a URL; what a test is not about is filled in."""
+    told: dict[str, Any] = {
+        "url_key": "k" * 64,
+        "origin": url[: url.index("/", 8)] if "//" in url else url,
+        "group": "host",
+        "job_id": "job",
+        "execution_id": "run",
+        "crawl_spec_id": "spec",
+        "fetch_sequence": 7,
+        "lease_id": "3-a1-7",
+        "try_number": 1,
+        "issued_at_ms": 1,
+        "lease_expires_at_ms": 2,
+        "deadline_ms": 2_000,
+    }
+    return FetchRequested(url=url, **told | more)
+
+
+@dataclass
+class Asking:
+    """Everything between a mark and what an answer means."""
+
+    requests: RequestRunner
+    rules: RedirectRules
+    clock: SystemClock
+    budget: BodyBudget
+    transport: EngineTransport
+
+    async def ask(
+        self, wanted: FetchRequested, *, marked_seconds_ago: float = 0.0, via: str = ""
+    ) -> FetchEvents:
+        """Make a request and say what came of it."""
+        start = StartedLease(self.clock.monotonic() - marked_seconds_ago, MARKED_AT_US)
+        done = await self.requests.run(wanted, start, via=parse_proxy_url(via) if via else None)
+        done.holding.release()
+        return interpret_result(wanted, done.result, made=done.trace, rules=self.rules)
+
+
+def lookup_from(**addresses: Sequence[str]) -> DnsLookup:
+    """Resolve from a table; other names do not exist."""
+
+    def look(host: str) -> Sequence[str]:
+        try:
+            return addresses[host.replace(".", "_")]
+        except KeyError:
+            raise OSError(-2, "Name or service not known") from None
+
+    return look
+
+
+@contextlib.asynccontextmanager
+async def asking(
+    *,
+    allow_private: bool = True,
+    lookup: DnsLookup | None = None,
+    ca_file: str = "",
+    options: RequestLimits | None = None,
+    budget_bytes: int = 64 * 1024 * 1024,
+    names: DnsOptions | None = None,
+    max_idle: int = 512,
+    networks: tuple[Network, ...] = (),
+    ports: frozenset[int] = frozenset(),
+    must_tunnel: bool = False,
+    connections: int = 256,
+) -> AsyncIterator[Asking]:
+    """Open what asks, and close it again."""
+    clock = SystemClock()
+    places = Places(allow_private=allow_private, networks=networks, allowed_ports=ports)
+    guard = Guard(places)
+    resolver = Names(guard, clock=clock, lookup=lookup, options=names)
+    kept = ConnectorOptions(
+        ca_file=ca_file,
+        max_idle=max_idle,
+        must_tunnel=must_tunnel,
+        receive_buffer_bytes=receive_buffer_bytes(budget_bytes, connections=connections),
+    )
+    engine = HttpConnector(resolver, guard, options=kept)
+    transport = EngineTransport(engine)
+    rules = RedirectRules(places)
+    budget = BodyBudget(budget_bytes)
+    requests = RequestRunner(
+        transport,
+        identity=identity_of(version="1.2.3", contact="https://example.org/bot"),
+        redirect_rules=rules,
+        budget=budget,
+        clock=clock,
+        worker_id="test",
+        limits=options or RequestLimits(slow_body_seconds=0.4, min_bytes_per_second=1000),
+    )
+    try:
+        yield Asking(requests, rules, clock, budget, transport)
+    finally:
+        await requests.close()

@@ -1,0 +1,141 @@
+"""robots.txt over real sockets: the one place where the fetcher follows redirects, guarded at each hop."""
+
+from __future__ import annotations
+
+import gzip
+from typing import Any
+
+import pytest
+
+from strider.contracts.generated.events import FetchCompleted, FetchRequested
+from strider.testing.hostile import (
+    CHUNKED,
+    HostileServer,
+    http_response,
+    redirect_response,
+    sends,
+    sends_forever,
+    serve_hostile,
+)
+from tests.integration.fetcher.http.runner import asking, request
+
+RULES = b"User-agent: *\nDisallow: /a\n"
+
+
+def _robots(server: HostileServer, path: str = "/robots.txt", **more: Any) -> FetchRequested:
+    return request(server.url(path, host="a.localhost"), kind="robots", deadline_ms=4_000, **more)
+
+
+async def _ask(
+    server_plays: dict[str, Any], *, allow_private: bool = True, **more: Any
+) -> tuple[FetchCompleted, HostileServer]:
+    async with serve_hostile(server_plays) as server, asking(allow_private=allow_private) as asker:
+        meaning = await asker.ask(_robots(server, **more))
+        assert meaning.page is None
+        return meaning.completed, server
+
+
+async def test_rules_come_with_the_end_of_the_request() -> None:
+    told, server = await _ask(
+        {"/robots.txt": sends(http_response(gzip.compress(RULES), headers=("Content-Encoding: gzip",)))}
+    )
+
+    assert (told.outcome, told.robots_text, told.robots_hops, told.has_page) == (
+        "fetched",
+        RULES.decode(),
+        0,
+        False,
+    )
+    assert told.robots_url == server.url("/robots.txt", host="a.localhost")
+
+
+async def test_five_redirects_are_followed_and_count_as_one_request() -> None:
+    plays = {f"/{n}": sends(redirect_response(f"/{n + 1}")) for n in range(1, 5)}
+    plays |= {"/robots.txt": sends(redirect_response("/1")), "/5": sends(http_response(RULES))}
+
+    told, server = await _ask(plays)
+
+    assert (told.outcome, told.robots_text, told.robots_hops) == ("fetched", RULES.decode(), 5)
+    assert server.requested_paths == ["/robots.txt", "/1", "/2", "/3", "/4", "/5"]
+    assert told.robots_url == server.url("/5", host="a.localhost")
+
+
+@pytest.mark.parametrize(
+    ("location", "refused"),
+    [
+        pytest.param("/robots.txt", "redirect_loop", id="itself"),
+        pytest.param("/on", "redirect_loop", id="circle"),
+        pytest.param("/1", "too_many_redirects", id="sixth"),
+        pytest.param("http://169.254.169.254/", "policy_blocked", id="vault"),
+        pytest.param("file:///etc/passwd", "refused_scheme", id="file"),
+    ],
+)
+async def test_where_no_hop_may_lead_is_an_outcome(location: str, refused: str) -> None:
+    plays = {f"/{n}": sends(redirect_response(f"/{n + 1}")) for n in range(1, 9)}
+    plays |= {
+        "/robots.txt": sends(redirect_response(location)),
+        "/on": sends(redirect_response("/robots.txt")),
+    }
+
+    told, _ = await _ask(plays)
+
+    assert (told.outcome, told.redirect_refused, told.robots_text) == ("redirected", refused, "")
+
+
+@pytest.mark.parametrize(
+    ("target", "outcome"),
+    [
+        pytest.param("http://b.localhost:1/robots.txt", "network_failed", id="nobody-there"),
+        pytest.param("/stuck", "protocol_error", id="nonsense"),
+    ],
+)
+async def test_a_failure_behind_a_redirect_says_that_it_is_behind_one(target: str, outcome: str) -> None:
+    """A site whose robots.txt leads to a dead host is not dead itself; what it says counts as unreachable."""
+    plays = {"/robots.txt": sends(redirect_response(target)), "/stuck": sends(b"nonsense\r\n\r\n")}
+
+    told, _ = await _ask(plays)
+
+    assert (told.outcome, told.robots_hops, told.robots_text) == (outcome, 1, "")
+
+
+async def test_another_host_is_asked_once_for_all_who_point_to_it() -> None:
+    async with serve_hostile({"/shared": sends(http_response(RULES))}) as shared, asking() as asker:
+        there = shared.url("/shared", host="shared.localhost")
+        async with serve_hostile({"/robots.txt": sends(redirect_response(there))}) as server:
+            wanted = [
+                request(
+                    server.url("/robots.txt", host=f"h{n}.localhost"),
+                    kind="robots",
+                    header_names=("Authorization",),
+                    header_values=("secret",),
+                )
+                for n in range(4)
+            ]
+            told = [(await asker.ask(each)).completed for each in wanted]
+
+    assert [each.robots_text for each in told] == [RULES.decode()] * 4
+    assert {each.robots_url for each in told} == {there}
+    assert shared.requested_paths == ["/shared"]
+    assert "secret" in server.request_heads[0]
+    assert "secret" not in shared.request_heads[0]
+
+
+async def test_five_hundred_kibibytes_are_read_and_no_more() -> None:
+    told, _ = await _ask({"/robots.txt": sends_forever(CHUNKED, b"100\r\n" + b"# " * 128 + b"\r\n")})
+
+    assert (told.outcome, len(told.robots_text), told.robots_truncated) == ("fetched", 512_000, True)
+    assert told.body_bytes < 700_000
+
+
+@pytest.mark.parametrize(("status", "outcome"), [("404 Not Found", "not_found"), ("503 Later", "overloaded")])
+async def test_a_robots_txt_that_is_not_there_is_told_by_its_status(status: str, outcome: str) -> None:
+    told, _ = await _ask({"/robots.txt": sends(http_response(b"<html>", status=status))})
+
+    assert (told.outcome, told.status, told.robots_text) == (outcome, int(status[:3]), "")
+
+
+async def test_a_hop_is_refused_like_a_first_request() -> None:
+    """The guard looks at each of them."""
+    told, server = await _ask({}, allow_private=False)
+
+    assert (told.outcome, told.error_class, server.connections) == ("policy_blocked", "refused_host", 0)

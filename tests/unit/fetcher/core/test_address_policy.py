@@ -1,0 +1,51 @@
+"""Which addresses and ports are open, besides what every crawl is refused."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+
+import pytest
+
+from strider.fetcher.core import Places
+
+INNER = Places(networks=(ip_network("10.1.0.0/16"), ip_network("fd00::/8"), ip_network("169.254.0.0/16")))
+WEB = Places(allowed_ports=frozenset({80, 443, 8080}))
+
+
+@pytest.mark.parametrize(
+    ("address", "is_open"),
+    [
+        pytest.param("93.184.216.34", True, id="public"),
+        pytest.param("10.1.2.3", True, id="within-an-open-network"),
+        pytest.param("10.2.2.3", False, id="within-another"),
+        pytest.param("fd12::1", True, id="within-an-open-network-v6"),
+        pytest.param("fd00:ec2::254", False, id="a-vault-stays-closed-v6"),
+        pytest.param("169.254.169.254", False, id="a-vault-stays-closed"),
+        pytest.param("127.0.0.1", False, id="loopback"),
+    ],
+)
+def test_networks_are_opened_one_by_one(address: str, is_open: bool) -> None:
+    """An intranet may be crawled without opening the machine itself."""
+    in_url = f"[{address}]" if ":" in address else address
+
+    assert (INNER.address_refusal(address) is None) is is_open
+    assert (INNER.host_refusal(in_url) is None) is is_open
+
+
+@pytest.mark.parametrize(
+    ("url", "is_open"),
+    [
+        pytest.param("http://a.test/", True, id="http"),
+        pytest.param("https://a.test/:99", True, id="https"),
+        pytest.param("http://a.test:8080/", True, id="listed"),
+        pytest.param("http://a.test.:22/", False, id="behind-a-dot"),
+        pytest.param("https://a.test:6379/", False, id="a-database"),
+        pytest.param("http://[2001:db8::1]:25/", False, id="mail-v6"),
+        pytest.param("http://[2001:db8::1]/", True, id="http-v6"),
+    ],
+)
+def test_pages_are_asked_for_where_pages_are_served(url: str, is_open: bool) -> None:
+    """Most other ports speak a protocol that a request could talk into something."""
+    assert WEB.is_port_allowed(url) is is_open
+    assert Places(allow_private=True, allowed_ports=WEB.allowed_ports).is_port_allowed(url)
+    assert Places().is_port_allowed(url)
