@@ -25,13 +25,14 @@ from strider.messaging.ports import RawRecord
 from strider.messaging.topics import apply_topics
 from strider.runtime.clocks import SystemClock
 from strider.runtime.process.main import GC_THRESHOLD_OBJECTS
-from strider.scheduler.adapters import TopicArchive, TopicTruth
-from strider.scheduler.core import Budgets
-from strider.scheduler.topology import Options
-from strider.scheduler.topology.ports import NoMeter
-from strider.scheduler.topology.rebuilding import Rebuilding
-from strider.scheduler.topology.shard import Shard
-from strider.scheduler.topology.shardtime import ShardTime
+from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader
+from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLog
+from strider.scheduler.core.budgets.reservations import RunBudgets
+from strider.scheduler.options import SchedulerOptions
+from strider.scheduler.ports import NoSchedulerMeter
+from strider.scheduler.shard.rebuild import ShardRebuilder
+from strider.scheduler.shard.shard import OwnedShard
+from strider.scheduler.shard.shard_clock import ShardClock
 from strider.storage.redis import RedisOptions, connect
 from strider.testing.stack import start_valkey
 
@@ -98,16 +99,16 @@ async def _rebuild(kafka: str, valkey: str, *, rounds: int, count: int) -> list[
     bus, codec, clock = KafkaBus(connection), Codec(SchemaStore.bundled()), SystemClock()
     redis = connect(RedisOptions(valkey, timeout_seconds=10.0))
     writer = await bus.take_shard("bench", 0, commit_interval_seconds=0.1)
-    truth = TopicTruth(writer, codec)
+    truth = TopicFrontierLog(writer, codec)
     await _fill(truth, count=count)
-    working_set, options = RedisWorkingSet(redis), Options(shards=1)
-    rebuilding = Rebuilding(
+    working_set, options = RedisWorkingSet(redis), SchedulerOptions(shards=1)
+    rebuilding = ShardRebuilder(
         working_set=working_set,
-        archive=TopicArchive(bus, codec, clock=clock),
-        specs=_NoSpecs(),
-        budgets=Budgets(),
+        log_reader=TopicFrontierLogReader(bus, codec, clock=clock),
+        crawl_specs=_NoSpecs(),
+        budgets=RunBudgets(),
         options=options,
-        meter=NoMeter(),
+        meter=NoSchedulerMeter(),
         clock=clock,
     )
     # As a service has it: what is there stays, and a look at all of it is seldom.
@@ -116,7 +117,7 @@ async def _rebuild(kafka: str, valkey: str, *, rounds: int, count: int) -> list[
     rates = []
     for _ in range(rounds):
         await redis.command("FLUSHALL")
-        shard = Shard(0, truth, working_set, options=options, time=ShardTime(clock, 0))
+        shard = OwnedShard(0, truth, working_set, options=options, clock=ShardClock(clock, 0))
         began, spent = time.perf_counter(), time.process_time()
         await rebuilding.rebuild(shard)
         rates.append((time.perf_counter() - began, time.process_time() - spent))
@@ -128,11 +129,11 @@ async def _rebuild(kafka: str, valkey: str, *, rounds: int, count: int) -> list[
     return rates
 
 
-async def _fill(truth: TopicTruth, *, count: int) -> None:
+async def _fill(truth: TopicFrontierLog, *, count: int) -> None:
     now_ms = time.time_ns() // 1_000_000
     for first in range(0, count, A_WRITE):
         records: list[RawRecord] = [
-            truth.entry(entry(number, now_ms)) for number in range(first, min(first + A_WRITE, count))
+            truth.encode_entry(entry(number, now_ms)) for number in range(first, min(first + A_WRITE, count))
         ]
         await truth.write(records, at_once=True)
         await asyncio.sleep(0)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from .living import Place
+from .scheduler_process import Place
 
 
 @pytest.fixture

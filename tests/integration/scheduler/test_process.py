@@ -15,7 +15,7 @@ import pytest
 
 from strider.frontier.redis.inspection import RunSnapshot, ShardInspector
 
-from .living import DELAY_SECONDS, SHARDS, Place, Process
+from .scheduler_process import DELAY_SECONDS, SHARDS, Place, Process
 
 TOLERANCE_SECONDS = 0.15
 """The test's clock starts after the mark that the delay is counted from; on a busy machine not a little."""

@@ -8,7 +8,8 @@ import pytest
 
 from strider.cli.explain_verdicts import Evidence, verdicts
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, JobEvent
-from strider.scheduler.core import Orders, Standing
+from strider.scheduler.core import Standing
+from strider.scheduler.core.runs.control import RunControl
 from strider.urls import origin_of
 
 
@@ -18,7 +19,7 @@ def evidence(url: str, *, allow_private: bool = False, spec: CrawlSpecDeclared |
         from_url="",
         entry=None,
         spec=spec,
-        orders=Orders(),
+        orders=RunControl(),
         hosts=(),
         live=None,
         origin=origin_of(url),
@@ -53,11 +54,11 @@ ENTRY = EntryRecorded("job", "k", "https://example.org/", "example.org", "pendin
 
 @pytest.mark.parametrize("standing", Standing)
 def test_whatever_is_wished_of_a_run_is_told(standing: Standing) -> None:
-    orders = Orders()
+    orders = RunControl()
     if standing is Standing.SPENT:
         orders.spend("run", "pages")
     else:
-        orders.take(JobEvent("1", _WISHES[standing], True, 0, "", job_id="job"))
+        orders.apply(JobEvent("1", _WISHES[standing], True, 0, "", job_id="job"))
     known = replace(evidence(ENTRY.url), entry=ENTRY, orders=orders)
 
     found = {each.step: each for each in verdicts(known)}

@@ -27,7 +27,7 @@ from strider.cli.why_facts import (
 from strider.cli.why_story import Subject, as_json, subject_of, tell
 from strider.cli.words import app
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
-from strider.scheduler.core import FOR_EVER_MS
+from strider.scheduler.core.runs.control import FOREVER_MS
 from strider.urls import url_hash, url_key_of
 
 URL = "https://www.example.org/a"
@@ -282,7 +282,7 @@ def test_where_the_frontier_has_it_is_told() -> None:
             id="barred for a time",
         ),
         pytest.param(
-            {"kind": "group", "delay_seconds": 1.0, "is_active": False, "barred_until_ms": FOR_EVER_MS},
+            {"kind": "group", "delay_seconds": 1.0, "is_active": False, "barred_until_ms": FOREVER_MS},
             "requests to www.example.org keep 1 s apart, breaker closed. Left alone until it is unblocked.",
             id="barred",
         ),

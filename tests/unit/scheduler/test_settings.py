@@ -7,9 +7,9 @@ import pytest
 from strider.frontier.models import QueueLimits
 from strider.runtime.settings.base import CrawlSettings, RunSettings
 from strider.scheduler.__main__ import options_of
-from strider.scheduler.core import Allowance, Amount
+from strider.scheduler.core import BudgetAmount, BudgetLimits
 from strider.scheduler.settings import SchedulerSettings
-from strider.scheduler.topology import Options
+from strider.scheduler.topology import SchedulerOptions
 
 
 def test_settings_become_options() -> None:
@@ -35,20 +35,24 @@ def test_settings_become_options() -> None:
         max_seconds_per_domain=9,
     )
 
-    assert options_of(settings) == Options(
+    assert options_of(settings) == SchedulerOptions(
         shards=3,
-        agent="Other/1",
+        user_agent="Other/1",
         delay_seconds=2.0,
         allow_private=True,
         by_domain=True,
         lease_seconds=7,
         in_flight=9,
-        robots_characters=1024 * 1024,
-        room=QueueLimits(entries_per_group=50, horizon_ms=120_000, memory_percent=60, minimum_entries=1_000),
+        robots_cache_characters=1024 * 1024,
+        queue_limits=QueueLimits(
+            entries_per_group=50, horizon_ms=120_000, memory_percent=60, minimum_entries=1_000
+        ),
         refill_seconds=3,
-        clean_seconds=7_200,
+        retention_interval_seconds=7_200,
         keep_closed_seconds=20 * 86_400,
-        allowance=Allowance(Amount(1, 2, 3_000), Amount(4, 0, 0), Amount(0, 8, 9_000)),
+        default_limits=BudgetLimits(
+            BudgetAmount(1, 2, 3_000), BudgetAmount(4, 0, 0), BudgetAmount(0, 8, 9_000)
+        ),
     )
 
 

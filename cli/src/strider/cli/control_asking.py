@@ -28,7 +28,7 @@ from strider.messaging.kafka import KafkaBus
 from strider.messaging.ports import Bus, TopicPartition
 from strider.runtime.clocks import SystemClock
 from strider.runtime.publishing.publisher import EventPublisher
-from strider.scheduler.core import Orders
+from strider.scheduler.core.runs.control import RunControl
 
 from .topics_broker import PATIENCE_SECONDS, Target
 from .working_set import open_working_set, working_set_url
@@ -45,11 +45,11 @@ class Frontier:
     glance: ShardInspector
     shards: int
 
-    async def orders(self) -> Orders:
+    async def orders(self) -> RunControl:
         """Read all wishes."""
-        orders = Orders()
+        orders = RunControl()
         for event in await self.every(JOB_EVENTS, [0]):
-            orders.take(event)
+            orders.apply(event)
         return orders
 
     async def every(self, topic: Topic[Any], partitions: Sequence[int]) -> list[Any]:

@@ -16,7 +16,8 @@ import typer
 from strider.contracts.generated.enums import JobEvent as What
 from strider.contracts.ids import ADHOC_JOB_ID
 from strider.frontier.redis.inspection import RunSnapshot, RunsSnapshot
-from strider.scheduler.core import Orders, Standing
+from strider.scheduler.core import Standing
+from strider.scheduler.core.runs.control import RunControl
 
 from .control_asking import open_frontier
 from .crawls_logs import show_log
@@ -164,14 +165,14 @@ async def _known(target: Target) -> tuple[list[Run], RunsSnapshot]:
         return _runs(glance, await frontier.orders()), glance
 
 
-def _runs(glance: RunsSnapshot, orders: Orders) -> list[Run]:
+def _runs(glance: RunsSnapshot, orders: RunControl) -> list[Run]:
     return [_run(run, orders) for run in glance.runs.values()]
 
 
-def _run(run: RunSnapshot, orders: Orders) -> Run:
-    order = orders.of(run.job_id, run.execution_id)
-    state = order.standing.value
-    if order.standing is Standing.RUNS and not run.open:
+def _run(run: RunSnapshot, orders: RunControl) -> Run:
+    order = orders.directive_for(run.job_id, run.execution_id)
+    state = order.state.value
+    if order.state is Standing.RUNS and not run.open:
         state = "idle"
     return Run(
         run.execution_id,

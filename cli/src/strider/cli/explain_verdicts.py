@@ -17,10 +17,10 @@ from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded,
 from strider.frontier.redis.inspection import HostGroupSnapshot
 from strider.link_ingestion.core.link_filter import LinkFilters
 from strider.link_ingestion.core.spec_rules import compile_rules as link_rules_of
-from strider.politeness.robots.freshness import RobotsStatus as RobotsStanding
-from strider.scheduler.core import NO_RULES, Orders, Rules, Standing, known_of_record, rules_of
-from strider.scheduler.core.acceptance import place_refusal
-from strider.scheduler.core.robots import permission
+from strider.scheduler.core import Standing, rules_of
+from strider.scheduler.core.entries.acceptance import refuse_url
+from strider.scheduler.core.hosts.robots import NO_ROBOTS, CachedRobots, check_robots, robots_from_record
+from strider.scheduler.core.runs.control import RunControl
 from strider.urls import host_of
 
 from .why_facts import entry_fact, moment, moment_text
@@ -45,7 +45,7 @@ class Evidence:
     """The page that it would be found on; empty for a seed."""
     entry: EntryRecorded | None
     spec: CrawlSpecDeclared | None
-    orders: Orders
+    orders: RunControl
     hosts: Sequence[HostRecorded]
     live: HostGroupSnapshot | None
     origin: str
@@ -71,7 +71,7 @@ def verdicts(known: Evidence) -> Iterator[Verdict]:
 def _rules(known: Evidence) -> Iterator[Verdict]:
     spec, entry = known.spec, known.entry
     # What a spec says of schemes and ports is said once there is one; addresses are judged without.
-    place = place_refusal(known.url, spec or _NO_SPEC, allow_private=known.allow_private)
+    place = refuse_url(known.url, spec or _NO_SPEC, allow_private=known.allow_private)
     yield _word("address", place.reason.value if place else "", place.detail if place else "")
     if spec is None:
         named = f"no crawl spec {known.wanted_spec} is known"
@@ -95,11 +95,11 @@ def _frontier(known: Evidence) -> Iterator[Verdict]:
         return
     is_closed = entry.closed_at_ms > 0
     yield Verdict("frontier", "no" if is_closed else "yes", entry_fact(entry).says)
-    order = known.orders.of(entry.job_id, entry.execution_id)
-    word = {Standing.RUNS: "yes", Standing.PAUSED: "waits"}.get(order.standing, "no")
+    order = known.orders.directive_for(entry.job_id, entry.execution_id)
+    word = {Standing.RUNS: "yes", Standing.PAUSED: "waits"}.get(order.state, "no")
     why = f", by {order.by}" if order.by else ""
     why += f": {order.reason}" if order.reason else ""
-    yield Verdict("wish", word, f"run {entry.execution_id} {standing_text(order.standing)}{why}")
+    yield Verdict("wish", word, f"run {entry.execution_id} {standing_text(order.state)}{why}")
 
 
 def standing_text(standing: Standing) -> str:
@@ -109,27 +109,29 @@ def standing_text(standing: Standing) -> str:
 
 def _robots(known: Evidence) -> Verdict:
     record = next((each for each in known.hosts if each.origin == known.origin), None)
-    rules: Rules = NO_RULES if record is None else rules_of(known_of_record(record))
+    rules: CachedRobots = NO_ROBOTS if record is None else rules_of(robots_from_record(record))
     spec = known.spec or _NO_SPEC
     entry = known.entry or _unaccepted(known)
-    permit = permission(
-        entry, spec, rules, agent=known.agent, now_ms=known.now_ms, is_heeded=known.heeds_robots
+    permit = check_robots(
+        entry, spec, rules, user_agent=known.agent, now_ms=known.now_ms, respects_robots=known.heeds_robots
     )
     if permit.reason is not None:
-        return Verdict("robots", "no", f"{permit.reason.value}; robots.txt is {rules.known.state.value}")
-    if permit.standing is RobotsStanding.FETCH_FIRST:
+        return Verdict(
+            "robots", "no", f"{permit.reason.value}; robots.txt is {rules.origin_state.state.value}"
+        )
+    if permit.decision is RobotsDecision.FETCH_FIRST:
         return Verdict("robots", "waits", f"the robots.txt of {known.origin} is asked first")
-    if permit.standing is RobotsStanding.UNREACHABLE:
+    if permit.decision is RobotsDecision.UNREACHABLE:
         again = moment_text(moment(permit.again_at_ms))
         return Verdict("robots", "waits", f"robots.txt is out of reach; asked again at {again}")
     if not known.heeds_robots:
         return Verdict("robots", "yes", "robots.txt is not heeded here: CRAWLER_RESPECT_ROBOTS_TXT is false")
-    state = rules.known.state.value if spec.respect_robots else "not heeded by its crawl spec"
+    state = rules.origin_state.state.value if spec.respect_robots else "not heeded by its crawl spec"
     return Verdict("robots", "yes", f"robots.txt is {state}")
 
 
 def _politeness(known: Evidence) -> Verdict:
-    bar = known.orders.bars.get(known.entry.group if known.entry else host_of(known.url))
+    bar = known.orders.manual_blocks.get(known.entry.group if known.entry else host_of(known.url))
     record = next((each for each in known.hosts if each.kind == HostRecordKind.GROUP), None)
     if bar is not None and bar.until_ms > known.now_ms:
         why = f": {bar.reason}" if bar.reason else ""

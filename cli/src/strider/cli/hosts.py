@@ -20,8 +20,7 @@ from strider.contracts.generated.topics import HOSTS
 from strider.contracts.partitioning import shard_of_host
 from strider.frontier.redis.inspection import HostGroupSnapshot
 from strider.runtime.settings.types import parse_duration
-from strider.scheduler.core import Orders
-from strider.scheduler.core.orders import NO_BAR
+from strider.scheduler.core.runs.control import NO_BLOCK, RunControl
 from strider.urls import RefusedUrl, host_of, registrable_domain, to_wire_url
 
 from .control_asking import Frontier, open_frontier
@@ -48,10 +47,10 @@ def list_hosts(bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
         print(host_fact(record, now_ms=now_ms).says)
     recorded = {record.group for record in records}
     for group in sorted(
-        group for group, bar in orders.bars.items() if bar.until_ms and group not in recorded
+        group for group, bar in orders.manual_blocks.items() if bar.until_ms and group not in recorded
     ):
         print(f"{group} is to be left alone; its scheduler has not said so yet.")
-    if not records and not orders.bars:
+    if not records and not orders.manual_blocks:
         print("no host has a record")
 
 
@@ -121,14 +120,14 @@ async def _block(target: Target, name: str, **about: Any) -> str:
 async def _unblock(target: Target, name: str, now_ms: int) -> tuple[str, bool, HostRecorded | None]:
     group = group_named(target, name)
     async with open_frontier(target) as frontier:
-        is_barred = (await frontier.orders()).bars.get(group, NO_BAR).until_ms > now_ms
+        is_barred = (await frontier.orders()).manual_blocks.get(group, NO_BLOCK).until_ms > now_ms
         records = await frontier.latest(HOSTS, [shard_of_host(group, frontier.shards)])
         await frontier.wish(What.UNBLOCK_HOST, group=group)
     known = (each for each in records if each.group == group and each.kind == HostRecordKind.GROUP)
     return group, is_barred, next(known, None)
 
 
-async def _all(target: Target) -> tuple[list[HostRecorded], Orders]:
+async def _all(target: Target) -> tuple[list[HostRecorded], RunControl]:
     async with open_frontier(target) as frontier:
         records = await frontier.latest(HOSTS, range(frontier.shards))
         groups = [record for record in records if record.kind == HostRecordKind.GROUP]

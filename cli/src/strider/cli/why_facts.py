@@ -29,7 +29,7 @@ from strider.contracts.generated.enums import (
 )
 from strider.contracts.generated.events import DeadLetter, EntryRecorded, HostRecorded
 from strider.contracts.seed_limits import SEED_RANGES
-from strider.scheduler.core import FOR_EVER_MS
+from strider.scheduler.core.runs.control import FOREVER_MS
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -177,7 +177,7 @@ def _group_says(host: HostRecorded, now_ms: int) -> str:
 
 
 def _bar_says(host: HostRecorded, now_ms: int) -> str:
-    is_for_ever = not host.barred_until_ms or host.barred_until_ms >= FOR_EVER_MS
+    is_for_ever = not host.barred_until_ms or host.barred_until_ms >= FOREVER_MS
     until = "it is unblocked" if is_for_ever else moment_text(moment(host.barred_until_ms))
     left = "Left" if is_for_ever or host.barred_until_ms > now_ms else "Was left"
     return (

@@ -24,7 +24,7 @@ from strider.messaging.effects import Publish
 from strider.messaging.inprocess import InProcessBroker, InProcessBus
 from strider.runtime.clocks import SystemClock, SystemRandomness
 from strider.runtime.publishing.publisher import EventPublisher
-from strider.scheduler.core import Completion, Look
+from strider.scheduler.core.runs.completion import CompletionObservation, CompletionProof
 from strider.scheduler.topology import Scheduler
 from strider.storage.objects import ObjectOptions, open_object_store
 
@@ -185,7 +185,7 @@ class Crawl:
 
     async def _prove(self, ring: Ring, owner: Scheduler) -> None:
         """Wait until the execution is complete, and all of it is written."""
-        completion = Completion(SHARDS, ends(self.broker, SEEDS_SUBMITTED.name))
+        completion = CompletionProof(SHARDS, ends(self.broker, SEEDS_SUBMITTED.name))
         while not completion.is_complete or ring.lag(GROUP):
             look = await self._look(owner)
             if len(look.shards) == SHARDS and all(count.is_ready for count in look.shards.values()):
@@ -194,12 +194,12 @@ class Crawl:
             is_busy = any(count.open for count in look.shards.values())
             await self._clock.sleep(BUSY_LOOK_SECONDS if is_busy else LOOK_SECONDS)
 
-    async def _look(self, owner: Scheduler) -> Look:
-        return Look(
+    async def _look(self, owner: Scheduler) -> CompletionObservation:
+        return CompletionObservation(
             shards=await owner.counts(self._wish.execution_id),
             seeds_read=committed(self.broker, SEEDS_GROUP, SEEDS_SUBMITTED.name),
             links_end=ends(self.broker, LINKS_DISCOVERED.name),
-            links_read=committed(self.broker, "scheduler", LINKS_DISCOVERED.name),
+            links_committed=committed(self.broker, "scheduler", LINKS_DISCOVERED.name),
         )
 
     async def _keep(self, ring: Ring, state: State | None, on_progress: OnProgress) -> None:

@@ -34,7 +34,11 @@ from strider.runtime.consumer.spec import ConsumerSettings, ConsumerSpec, consum
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.runtime.settings.base import CrawlSettings
 from strider.scheduler import topology as scheduling
-from strider.scheduler.adapters import TopicArchive, TopicBulletin, TopicSoundings, TopicTruths
+from strider.scheduler.adapters.feeds import JobEventFeed
+from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader
+from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLogs
+from strider.scheduler.adapters.offsets import TopicPipelineOffsets
+from strider.scheduler.options import SchedulerOptions
 from strider.storage.objects import DeadLetterObjectStore
 from strider.validator import topology as validating
 from strider.validator.adapters import PageSplicer
@@ -111,25 +115,25 @@ def scheduler(place: Place, manners: Manners) -> tuple[Member, scheduling.Schedu
     voice = EventPublisher(
         place.bus, place.codec, service="scheduler", shards=place.shards, clock=place.clock
     )
-    bulletin, soundings = TopicBulletin(place.bus, place.codec), TopicSoundings(place.bus)
+    bulletin, soundings = JobEventFeed(place.bus, place.codec), TopicPipelineOffsets(place.bus)
     owner = scheduling.Scheduler(
         working_set=place.frontier,
-        truths=TopicTruths(place.bus, place.codec, commit_interval_seconds=COMMIT_SECONDS),
-        archive=TopicArchive(place.bus, place.codec, clock=place.clock),
-        specs=place.specs,
+        truths=TopicFrontierLogs(place.bus, place.codec, commit_interval_seconds=COMMIT_SECONDS),
+        log_reader=TopicFrontierLogReader(place.bus, place.codec, clock=place.clock),
+        crawl_specs=place.specs,
         voice=voice,
         clock=place.clock,
         chance=place.chance,
-        options=scheduling.Options(
+        options=SchedulerOptions(
             shards=place.shards,
-            agent=user_agent(manners.crawl),
+            user_agent=user_agent(manners.crawl),
             delay_seconds=manners.crawl.host_delay_seconds,
             breaker=REFUSED,
             allow_private=manners.crawl.allow_private,
             by_domain=manners.crawl.group_by == "domain",
             in_flight=max(8, 4 * manners.concurrency // place.shards),
             rebuild_hold_seconds=place.hold_seconds,
-            clean_seconds=0.0,  # it ends long before anything is old
+            retention_interval_seconds=0.0,  # it ends long before anything is old
         ),
         bulletin=bulletin,
         soundings=soundings,

@@ -18,7 +18,7 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_PARSED_SHADOW
-from strider.contracts.multipart_pages import closing_reason
+from strider.contracts.multipart_pages import permanent_failure_reason
 from strider.messaging.kafka import KafkaBus
 from strider.messaging.schema_topic import SchemaFinder
 from strider.messaging.topics.tail import TailOptions, TopicTail
@@ -68,7 +68,7 @@ async def _read(
     async with aclosing(tail.read(topic.name, topic, wish)) as lines:
         async for line in lines:
             # What only closes an entry was read by nobody.
-            if isinstance(line.event, PageParsed) and not closing_reason(line.record.headers):
+            if isinstance(line.event, PageParsed) and not permanent_failure_reason(line.record.headers):
                 hear(line.event)
 
 

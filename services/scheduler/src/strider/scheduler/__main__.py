@@ -18,17 +18,17 @@ from strider.storage.objects import ObjectOptions, open_object_store
 from strider.storage.redis import connect, redis_options
 
 from .adapters import (
+    JobEventFeed,
     ProcessMeter,
-    TopicArchive,
-    TopicBacklogs,
-    TopicBulletin,
-    TopicRegister,
-    TopicSoundings,
-    TopicTruths,
+    SourceFeed,
+    TopicBacklogSource,
+    TopicFrontierLogReader,
+    TopicFrontierLogs,
+    TopicPipelineOffsets,
 )
-from .core import Allowance, Amount
+from .core import BudgetAmount, BudgetLimits
 from .settings import SchedulerSettings
-from .topology import DEAD_LETTERS, PRODUCES, Closing, Options, Scheduler
+from .topology import DEAD_LETTERS, PRODUCES, Closing, Scheduler, SchedulerOptions
 
 _log = logger("scheduler")
 
@@ -45,14 +45,14 @@ def build(process: ServiceContext[SchedulerSettings]) -> ServiceDefinition:
     redis = connect(redis_options(settings.redis))
     specs = CrawlSpecCache(bus, codec, clock=clock)
     voice = EventPublisher(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
-    bulletin, register = TopicBulletin(bus, codec), TopicRegister(bus, codec)
-    soundings, backlogs = TopicSoundings(bus), TopicBacklogs(bus)
+    bulletin, register = JobEventFeed(bus, codec), SourceFeed(bus, codec)
+    soundings, backlogs = TopicPipelineOffsets(bus), TopicBacklogSource(bus)
     journal = RunLog(_log, clock=clock)
     scheduler = Scheduler(
         working_set=RedisWorkingSet(redis, clock=clock, limits=room_of(settings)),
-        truths=TopicTruths(bus, codec, commit_interval_seconds=settings.commit_interval_seconds),
-        archive=TopicArchive(bus, codec, clock=clock),
-        specs=specs,
+        truths=TopicFrontierLogs(bus, codec, commit_interval_seconds=settings.commit_interval_seconds),
+        log_reader=TopicFrontierLogReader(bus, codec, clock=clock),
+        crawl_specs=specs,
         voice=voice,
         clock=clock,
         chance=process.chance,
@@ -63,7 +63,7 @@ def build(process: ServiceContext[SchedulerSettings]) -> ServiceDefinition:
         register=register,
         meter=ProcessMeter(process.metrics, beat=process.heartbeat.beat, journal=journal),
     )
-    closing = Closing(journal, _log, counts=scheduler.runs, shards=settings.run.shards, clock=clock)
+    closing = Closing(journal, _log, counts=scheduler.run_counts, shards=settings.run.shards, clock=clock)
     libraries = FunctionLibraryCollector(redis, own=library_name(), prefix=LIBRARY_PREFIX, clock=clock)
     url = settings.objects.url.get_secret_value()
     objects = open_object_store(ObjectOptions(url), clock=clock) if url else None
@@ -93,11 +93,11 @@ def build(process: ServiceContext[SchedulerSettings]) -> ServiceDefinition:
     )
 
 
-def options_of(settings: SchedulerSettings) -> Options:
+def options_of(settings: SchedulerSettings) -> SchedulerOptions:
     """Read how the scheduler is to behave."""
-    return Options(
+    return SchedulerOptions(
         shards=settings.run.shards,
-        agent=settings.user_agent,
+        user_agent=settings.user_agent,
         heeds_robots=settings.crawl.respect_robots,
         delay_seconds=settings.host_delay_seconds,
         breaker=BreakerLimits(
@@ -108,26 +108,26 @@ def options_of(settings: SchedulerSettings) -> Options:
         ),
         allow_private=settings.allow_private,
         by_domain=settings.group_by == "domain",
-        allowance=allowance_of(settings),
+        default_limits=allowance_of(settings),
         lease_seconds=settings.lease_seconds,
         release_batch=settings.release_batch,
         in_flight=settings.in_flight_per_shard,
         release_lag=settings.release_lag,
-        robots_characters=settings.robots_memory_mb * MIB,
-        groups_kept=settings.groups_in_memory,
-        room=room_of(settings),
+        robots_cache_characters=settings.robots_memory_mb * MIB,
+        max_cached_groups=settings.groups_in_memory,
+        queue_limits=room_of(settings),
         refill_seconds=settings.refill_seconds,
-        clean_seconds=settings.clean_hours * 3600,
+        retention_interval_seconds=settings.clean_hours * 3600,
         keep_closed_seconds=settings.keep_closed_days * 86_400.0,
     )
 
 
-def allowance_of(settings: SchedulerSettings) -> Allowance:
+def allowance_of(settings: SchedulerSettings) -> BudgetLimits:
     """Read what a run may spend whose crawl spec does not say."""
     each = settings.model_dump()
-    return Allowance(
+    return BudgetLimits(
         *(
-            Amount(each[f"max_pages{of}"], each[f"max_bytes{of}"], 1000 * each[f"max_seconds{of}"])
+            BudgetAmount(each[f"max_pages{of}"], each[f"max_bytes{of}"], 1000 * each[f"max_seconds{of}"])
             for of in ("", "_per_host", "_per_domain")
         )
     )

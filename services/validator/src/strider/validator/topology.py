@@ -21,9 +21,9 @@ from strider.contracts.multipart_pages import (
     LAST_PART_HEADERS,
     MORE_PARTS_HEADERS,
     closing_headers,
-    closing_reason,
     follows_other_parts,
     has_more_parts,
+    permanent_failure_reason,
 )
 from strider.crawl.page_rejections import closing_event
 from strider.crawl.page_rejections import page_rejection as rejection_from_headers
@@ -77,7 +77,7 @@ class Validator:
 
     async def on_page_parsed(self, page: PageParsed, record: Record) -> Effects:
         """Judge one page; what only closes an entry is handed on, behind the parts that came before it."""
-        if reason := closing_reason(record.headers):
+        if reason := permanent_failure_reason(record.headers):
             return Effects((self._publish_closing(page, reason),), outcome=reason)
         judgement = judge(page, self._rules)
         version, now_ms = self._rules_version, self._now_ms()

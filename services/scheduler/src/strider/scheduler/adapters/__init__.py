@@ -14,12 +14,12 @@ from strider.crawl.run_log import RunLog
 from strider.frontier.models import ShardStats
 from strider.messaging.ports import Bus, RawRecord, ShardWriter
 from strider.runtime.observability.metrics import Metric, Metrics
-from strider.scheduler.core.gates import Backlog
+from strider.scheduler.core.release.backpressure import PipelineBacklog
 
-from .archive import TopicArchive
-from .backlogs import TopicBacklogs
-from .following import TopicBulletin, TopicRegister
-from .soundings import TopicSoundings
+from .backlogs import TopicBacklogSource
+from .feeds import JobEventFeed, SourceFeed
+from .frontier_log.reader import TopicFrontierLogReader
+from .offsets import TopicPipelineOffsets
 
 __all__ = [
     "METRICS",
@@ -33,14 +33,14 @@ __all__ = [
     "TopicTruths",
 ]
 
-_NOBODY: Final = EntryRecorded("", "", "", "", "", "", "", 0, 0)
+_EMPTY_ENTRY: Final = EntryRecorded("", "", "", "", "", "", "", 0, 0)
 """What a key is read from has no other field that matters."""
 
 NAMESPACE: Final = "scheduler"
 """First part of the transactional id: shards of other services have their own owners."""
 
 
-class TopicTruth:
+class TopicFrontierLog:
     """The log of one shard in hand."""
 
     def __init__(self, writer: ShardWriter, codec: Codec) -> None:
@@ -52,13 +52,13 @@ class TopicTruth:
         """The epoch that taking the shard was given."""
         return self._writer.epoch
 
-    def entry(self, entry: EntryRecorded) -> RawRecord:
+    def encode_entry(self, entry: EntryRecorded) -> RawRecord:
         """Encode an entry's record."""
         return RawRecord(FRONTIER.key_of(entry), self._codec.encode(FRONTIER, entry).value)
 
-    def grave(self, job_id: str, url_key: str) -> RawRecord:
+    def tombstone(self, job_id: str, url_key: str) -> RawRecord:
         """Make the record that forgets an entry."""
-        return RawRecord(FRONTIER.key_of(replace_fields(_NOBODY, job_id=job_id, url_key=url_key)), None)
+        return RawRecord(FRONTIER.key_of(replace_fields(_EMPTY_ENTRY, job_id=job_id, url_key=url_key)), None)
 
     async def write(
         self, entries: Sequence[RawRecord], hosts: Sequence[HostRecorded] = (), *, at_once: bool = False
@@ -78,7 +78,7 @@ class TopicTruth:
         await self._writer.close()
 
 
-class TopicTruths:
+class TopicFrontierLogs:
     """Takes shards at the broker."""
 
     def __init__(self, bus: Bus, codec: Codec, *, commit_interval_seconds: float) -> None:
@@ -86,12 +86,12 @@ class TopicTruths:
         self._codec = codec
         self._commit_interval_seconds = commit_interval_seconds
 
-    async def take(self, shard: int) -> TopicTruth:
+    async def take_over(self, shard: int) -> TopicFrontierLog:
         """Become the one writer."""
         writer = await self._bus.take_shard(
             NAMESPACE, shard, commit_interval_seconds=self._commit_interval_seconds
         )
-        return TopicTruth(writer, self._codec)
+        return TopicFrontierLog(writer, self._codec)
 
 
 DECIDED: Final = Metric(
@@ -170,18 +170,18 @@ class ProcessMeter:
         for metric in METRICS:
             metrics.declare(metric)
 
-    def decided(self, word: str, count: int = 1) -> None:
+    def count_decision(self, decision: str, count: int = 1) -> None:
         """Count decisions."""
-        self._metrics.count(DECIDED, word, amount=count)
-        if word == DecisionReason.ROBOTS_DENIED:
+        self._metrics.count(DECIDED, decision, amount=count)
+        if decision == DecisionReason.ROBOTS_DENIED:
             self._metrics.count(ROBOTS_DENIALS, amount=count)
 
-    def noted(self, event: str, job_id: str, execution_id: str, kind: str, count: int) -> None:
+    def note_run_event(self, event: str, job_id: str, execution_id: str, kind: str, count: int) -> None:
         """Note it in the journal."""
         if self._journal is not None:
             self._journal.record(event, job_id, execution_id, kind, count)
 
-    def full(self, shard: int, figures: ShardStats | None) -> None:
+    def set_fullness(self, shard: int, figures: ShardStats | None) -> None:
         """Set a shard's figures; one that has gone is empty here."""
         name = str(shard)
         told = [0] * len(FULLNESS)
@@ -193,17 +193,17 @@ class ProcessMeter:
         size = 0 if figures is None else figures.queued + figures.overflow + figures.deferred
         self._metrics.set(FRONTIER_SIZE, name, value=size)
 
-    def waiting(self, backlog: Backlog) -> None:
+    def set_backlog(self, backlog: PipelineBacklog) -> None:
         """Set what groups have still to read."""
-        for gate, waiting in backlog.waiting.items():
+        for gate, waiting in backlog.unread.items():
             self._metrics.set(WAITING, gate.group, gate.topic, value=sum(waiting))
 
-    def refilled(self, shard: int, entries: int) -> None:
+    def count_refill(self, shard: int, entries: int) -> None:
         """Count a look through the log."""
         self._metrics.count(REFILLS, str(shard))
         self._metrics.count(REFILLED, str(shard), amount=entries)
 
-    def rebuilding(self, shard: int, share: float) -> None:
+    def set_rebuild_progress(self, shard: int, share: float) -> None:
         """Set how far a rebuild is."""
         self._beat()
         self._metrics.set(REBUILT, str(shard), value=share)

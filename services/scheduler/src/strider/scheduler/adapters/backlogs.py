@@ -7,12 +7,12 @@ from typing import Final
 
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Bus, Consumer, TopicPartition
-from strider.scheduler.core.gates import GATES, Gate
+from strider.scheduler.core.release.backpressure import GATES, LagGate
 
-GROUPS: Final = tuple({gate.group: gate for gate in GATES})
+GATING_GROUPS: Final = tuple({gate.group: gate for gate in GATES})
 
 
-class TopicBacklogs:
+class TopicBacklogSource:
     """Asks for the offsets of the groups that gate, and after that for the ends of what they read."""
 
     def __init__(self, bus: Bus) -> None:
@@ -20,10 +20,10 @@ class TopicBacklogs:
         self._reader: Consumer | None = None
         self._partitions: dict[str, int] = {}
 
-    async def waiting(self) -> Mapping[Gate, Sequence[int]]:
+    async def count_unread(self) -> Mapping[LagGate, Sequence[int]]:
         """Count messages by partition. What a group has no offset for it has never been meant to read."""
         reader = await self._opened()
-        committed = {group: await self._bus.committed(group) for group in GROUPS}
+        committed = {group: await self._bus.committed(group) for group in GATING_GROUPS}
         try:
             ends = await reader.end_offsets(
                 [TopicPartition(name, number) for name in self._partitions for number in self._numbers(name)]

@@ -1,40 +1,40 @@
 """What is fetched next, and when: every decision of the scheduler, each in a file of its own. Pure."""
 
-from .acceptance import Admission, Past, Refusal, admit, refusal
-from .account import Fetch
-from .allowance import Allowance, AllowanceBook, Amount
-from .budget import Answer, Bid, Budgets, Grant
-from .candidates import Candidate, Origin, candidates, group_of
-from .claims import Owner
-from .completion import Completion, Look, Proof, ShardCount
-from .decisions import Line, messages, refused
-from .entries import Fate, accepted, fate_of
-from .groups import (
-    Group,
-    group_of_record,
-    group_record,
-    has_tripped,
+from .budgets.claims import ShardOwner
+from .budgets.limits import BudgetAmount, BudgetLimits, BudgetLimitsCache
+from .budgets.reservations import ReservationRequest, ReservationResult, ReservationStatus, RunBudgets
+from .budgets.usage import BudgetedFetch
+from .entries.acceptance import Admission, PriorState, Refusal, admit, refuse_candidate
+from .entries.candidates import Candidate, Origin, candidates, group_of
+from .entries.fetch_outcomes import EntryTransition, OutcomeContext, apply_fetch_outcome, retry_or_close
+from .entries.settlement import apply_settlement
+from .entries.state import Fate, disposition_of, open_entry
+from .entries.url_decisions import UrlDecision, decision_messages, refused_decision
+from .hosts.host_state import (
+    HostGroup,
+    apply_crawl_spec,
+    apply_robots_delay,
+    has_breaker_tripped,
     hear,
-    new_group,
-    with_robots,
-    with_spec,
+    host_group_from_record,
+    host_group_to_record,
+    new_host_group,
 )
-from .orders import FOR_EVER_MS, NO_BAR, Bar, Order, Orders, Standing
-from .outcomes import Circumstances, Ended, ended, tried
-from .release import Step, Surroundings, Turn, obey, turn, within_budget
-from .requests import Licence, fetch_request
-from .robots import (
-    NO_RULES,
+from .hosts.overrides import Manners, SourceOverrides
+from .hosts.robots import (
+    NO_ROBOTS,
     ROBOTS_JOB,
-    Rules,
-    asked_of,
-    known_of_record,
-    robots_entry,
-    robots_record,
+    CachedRobots,
+    robots_fetch_result,
+    robots_from_record,
+    robots_request_entry,
+    robots_to_record,
     rules_of,
 )
-from .settling import settle
-from .sources import Manners, Sources
+from .release.decision import ReleaseContext, Step, Turn, apply_budget, apply_run_state, decide_release
+from .release.fetch_request import RequestLease, fetch_request
+from .runs.completion import CompletionObservation, CompletionPhase, CompletionProof, ShardRunCount
+from .runs.control import FOREVER_MS, NO_BLOCK, ManualBlock, RunControl, RunDirective, Standing
 
 __all__ = [
     "FOR_EVER_MS",
@@ -45,41 +45,43 @@ __all__ = [
     "Allowance",
     "AllowanceBook",
     "Amount",
-    "Answer",
     "Bar",
     "Bid",
     "Budgets",
+    "CachedRobots",
     "Candidate",
     "Circumstances",
     "Completion",
-    "Ended",
+    "EntryTransition",
     "Fate",
     "Fetch",
     "Grant",
-    "Group",
+    "HostGroup",
     "Licence",
-    "Line",
     "Look",
     "Manners",
-    "Order",
     "Orders",
     "Origin",
     "Owner",
     "Past",
     "Proof",
     "Refusal",
-    "Rules",
+    "ReservationResult",
+    "RunDirective",
     "ShardCount",
     "Sources",
     "Standing",
     "Step",
     "Surroundings",
     "Turn",
-    "accepted",
+    "UrlDecision",
     "admit",
+    "apply_fetch_outcome",
+    "apply_settlement",
     "asked_of",
     "candidates",
-    "ended",
+    "decide_release",
+    "decision_messages",
     "fate_of",
     "fetch_request",
     "group_of",
@@ -88,17 +90,15 @@ __all__ = [
     "has_tripped",
     "hear",
     "known_of_record",
-    "messages",
     "new_group",
     "obey",
-    "refusal",
-    "refused",
+    "open_entry",
+    "refuse_candidate",
+    "refused_decision",
+    "retry_or_close",
     "robots_entry",
     "robots_record",
     "rules_of",
-    "settle",
-    "tried",
-    "turn",
     "with_robots",
     "with_spec",
     "within_budget",

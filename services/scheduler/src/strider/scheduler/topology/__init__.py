@@ -4,8 +4,18 @@ pages-settled     -> settle   -> frontier
 what is due       -> release  -> fetch-requests, frontier, urls-decided
 """  # the picture is the docstring
 
-from .noting import Closing
-from .ports import Archive, Meter, NoMeter, Options, Specs, Truth, Truths, Voice
+from strider.scheduler.loops.run_log import Closing
+from strider.scheduler.ports import (
+    FrontierLog,
+    FrontierLogReader,
+    FrontierLogs,
+    Meter,
+    NoSchedulerMeter,
+    SchedulerOptions,
+    Specs,
+    Voice,
+)
+
 from .scheduler import CONSUMES, DEAD_LETTERS, PRODUCES, Scheduler
 
 __all__ = [
@@ -15,9 +25,9 @@ __all__ = [
     "Archive",
     "Closing",
     "Meter",
-    "NoMeter",
-    "Options",
+    "NoSchedulerMeter",
     "Scheduler",
+    "SchedulerOptions",
     "Specs",
     "Truth",
     "Truths",

@@ -1,0 +1,66 @@
+"""How urgent is a link? One number, 3 high to 0 discovery; whoever counts otherwise maps it at the edge.
+
+    a list's further page, an archive, deep   ──▶ low
+    a home page, few links from a seed        ──▶ high
+    anything else                             ──▶ medium
+    a crawl for discovery                     ──▶ discovery, whatever it is
+
+A crawl spec that gives its links more than the lowest priority lifts them all. Seeds keep what they were
+given, and what they redirect to inherits it. Knows a URL by its looks alone: what is behind it is not
+fetched yet.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from typing import Final
+
+from strider.contracts.generated.enums import LinkVia
+from strider.scheduler.core.entries.candidates import Candidate
+
+
+class UrlPriority(IntEnum):
+    """The one internal scale."""
+
+    DISCOVERY = 0
+    LOW = 1
+    MEDIUM = 2
+    HIGH = 3
+
+
+SHALLOW_DEPTH: Final = 2
+"""So few links from a seed, a page is worth most."""
+DEEP_DEPTH: Final = 5
+"""More links from a seed than that, it is worth least."""
+
+_LIST_URL: Final = re.compile(
+    r"[?&](?:page|p|pg|paged|offset|start)=\d"
+    r"|/(?:page|seite)[/-]?\d"
+    r"|/(?:archive|archives|tag|tags|author)(?:/|$)"
+    r"|/(?:19|20)\d\d(?:/(?:0?[1-9]|1[0-2]))?/?$"
+)
+"""Further pages of lists, and archives: a year or a month at the end of a path names one."""
+
+_VIAS_WITH_GIVEN_PRIORITY: Final = frozenset({LinkVia.SEED, LinkVia.REDIRECT})
+_LIST_VIAS: Final = frozenset({LinkVia.PAGINATION, LinkVia.ARCHIVE})
+
+
+def priority_of(candidate: Candidate) -> int:
+    """Say how urgent a candidate is; its own priority is that of its seed, or of its crawl spec's links."""
+    via = candidate.origin.via
+    wanted = min(max(candidate.priority, UrlPriority.DISCOVERY), UrlPriority.HIGH)
+    if via in _VIAS_WITH_GIVEN_PRIORITY or wanted == UrlPriority.DISCOVERY:
+        return wanted
+    lift = wanted - UrlPriority.LOW
+    return min(_priority_by_shape(candidate.url, candidate.depth, via) + lift, UrlPriority.HIGH)
+
+
+def _priority_by_shape(url: str, depth: int, via: str) -> UrlPriority:
+    rest = url.split("/", 3)
+    path = rest[3] if len(rest) > 3 else ""  # noqa: PLR2004  # scheme, nothing, host, path
+    if not path:
+        return UrlPriority.HIGH
+    if depth > DEEP_DEPTH or via in _LIST_VIAS or _LIST_URL.search(f"/{path}"):
+        return UrlPriority.LOW
+    return UrlPriority.HIGH if depth <= SHALLOW_DEPTH else UrlPriority.MEDIUM

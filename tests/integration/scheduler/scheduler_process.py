@@ -1,0 +1,202 @@
+"""The scheduler as a process on a real broker and a real Valkey, with a made-up web around it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, UrlsDecided
+from strider.contracts.generated.topics import (
+    CRAWL_SPECS,
+    FETCH_REQUESTS,
+    FRONTIER,
+    SCHEDULER_DLQ,
+    TOPICS,
+    URLS_DECIDED,
+)
+from strider.frontier.redis.lease_marks import RedisLeaseMarks
+from strider.messaging.compacted_table import CompactedTableReader
+from strider.messaging.effects import Publish, Subscription
+from strider.messaging.kafka import KafkaBus, KafkaConnection
+from strider.messaging.ports import GroupSpec, TopicPartition
+from strider.messaging.topics import apply_topics
+from strider.runtime.clocks import SeededRandomness, SystemClock
+from strider.runtime.consumer.loop import ConsumerLoop
+from strider.runtime.consumer.spec import ConsumerPorts
+from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
+from strider.runtime.publishing.publisher import EventPublisher
+from strider.storage.redis import RedisOptions, connect
+from tests.unit.scheduler.simulation.pipeline import Ring
+from tests.unit.scheduler.simulation.web import Web, a_web
+
+DELAY_SECONDS = 0.3
+SHARDS = 12
+DEADLINE_SECONDS = 240.0
+
+
+class Process:
+    """One scheduler."""
+
+    def __init__(self, bootstrap: str, redis_url: str, log: Path, **settings: str) -> None:
+        self.log = log
+        kept = ("STRIDER_", "SCHEDULER_", "KAFKA_", "REDIS_")
+        variables = {name: value for name, value in os.environ.items() if not name.startswith(kept)}
+        variables |= {
+            "KAFKA_BOOTSTRAP_SERVERS": bootstrap,
+            "KAFKA_SESSION_TIMEOUT": "6s",
+            "REDIS_URL": redis_url,
+            "STRIDER_SHARDS": str(SHARDS),
+            "SCHEDULER_LEASE_SECONDS": "5",
+            # Its broken pages come in rows, and nobody has the minute that a tripped breaker takes.
+            "SCHEDULER_BREAKER_FAILURES": "0",
+            "SCHEDULER_BREAKER_REFUSALS": "0",
+            **settings,
+        }
+        with log.open("wb") as stderr:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "strider.scheduler"],
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+            )
+
+    def said(self, event: str) -> list[dict[str, Any]]:
+        lines = (json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{"))
+        return [line for line in lines if line["event"] == event]
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def end(self, number: signal.Signals) -> int:
+        self._process.send_signal(number)
+        return self._process.wait(60)
+
+    def close(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+
+class Place:
+    """Real servers, one job of its own on them, and the ring of that job."""
+
+    def __init__(self, bootstrap: str, redis_url: str, *, seed: int) -> None:
+        self.name = uuid.uuid4().hex[:8]
+        self.bootstrap, self.redis_url = bootstrap, redis_url
+        self.clock = SystemClock()
+        self.codec = Codec(SchemaStore.bundled())
+        self.connection = KafkaConnection(bootstrap_servers=(bootstrap,))
+        self.bus = KafkaBus(self.connection)
+        self.redis = connect(RedisOptions(redis_url))
+        self.web: Web = a_web(seed, pages=8, name=f"{self.name}.test")
+        self.spec = CrawlSpecDeclared(
+            crawl_spec_id=f"spec-{self.name}",
+            scope="any",
+            max_depth=100,
+            delay_seconds=DELAY_SECONDS,
+            host_patience_seconds=12,  # longer than the seven seconds that its hosts ask for
+            request_timeout_seconds=3.0,
+        )
+        self.ring = Ring(
+            self.web,
+            self._speaker("ring"),
+            self.clock,
+            RedisLeaseMarks(self.redis),
+            seed=seed,
+            shards=SHARDS,
+            haste=0.1,
+            told={
+                "from_job_ids": (self.name,),
+                "from_execution_ids": (f"run-{self.name}",),
+                "from_crawl_spec_ids": (self.spec.crawl_spec_id,),
+            },
+        )
+        self._loop: ConsumerLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def _speaker(self, service: str) -> EventPublisher:
+        return EventPublisher(self.bus, self.codec, service=service, shards=SHARDS, clock=self.clock)
+
+    async def begin(self) -> None:
+        """Make the topics, start the fetcher, submit the start URLs."""
+        wanted = [topic for topic in TOPICS.values() if topic.profile == "core"]
+        await apply_topics(self.connection, wanted, shards=SHARDS)
+        await self.ring.speaker.publish([Publish(CRAWL_SPECS, self.spec)])
+        letters = DeadLetterWriter(SCHEDULER_DLQ, DeadLetterOrigin("fetcher", "fetcher"), clock=self.clock)
+        ports = ConsumerPorts(
+            clock=self.clock, chance=SeededRandomness(1), publisher=self.ring.speaker, dead_letters=letters
+        )
+        self._loop = ConsumerLoop(
+            self.bus,
+            self.codec,
+            (Subscription(FETCH_REQUESTS, self.ring.fetch),),
+            GroupSpec("fetcher", (FETCH_REQUESTS.name,), session_timeout_seconds=10),
+            ports=ports,
+        )
+        self._task = self.ring.spawn(self._loop.run())
+        for url in self.web.starts:
+            await self.ring.submit(url)
+
+    async def close(self) -> None:
+        if self._loop is not None and self._task is not None:
+            self._loop.request_stop()
+            await self._task
+        for task in self.ring.running:
+            task.cancel()
+        await asyncio.gather(*self.ring.running, return_exceptions=True)
+        await self.ring.speaker.close()
+        await self.bus.close()
+        await self.redis.close()
+
+    async def entries(self) -> list[EntryRecorded]:
+        """Read what the log says of our job."""
+        table = await self._read(FRONTIER)
+        return [entry for entry in table if entry.job_id == self.name]
+
+    async def reasons(self) -> dict[str, str]:
+        events: list[UrlsDecided] = await self._read(URLS_DECIDED, every=True)
+        return {
+            url: reason for event in events for url, reason in zip(event.urls, event.reasons, strict=True)
+        }
+
+    async def _read(self, topic: Any, *, every: bool = False) -> list[Any]:
+        values: dict[Any, bytes] = {}
+
+        def keep(key: bytes | None, value: bytes | None) -> None:
+            if value is not None:
+                values[len(values) if every else key] = value
+
+        where = [TopicPartition(topic.name, number) for number in range(SHARDS)]
+        await CompactedTableReader(self.bus, clock=self.clock).read(where, keep)
+        return [self.codec.decode(topic, value) for value in values.values()]
+
+    async def until_closed(self) -> list[EntryRecorded]:
+        """Wait until all there should be is in the log, and closed."""
+        wanted, denied = self.web.expected()
+
+        async def is_closed() -> list[EntryRecorded]:
+            entries = await self.entries()
+            known = {entry.url for entry in entries}
+            is_over = all(entry.closed_at_ms for entry in entries)
+            return entries if is_over and set(wanted) | denied <= known else []
+
+        return await self.until(is_closed)
+
+    async def until(self, question: Callable[[], Any]) -> Any:
+        deadline = self.clock.monotonic() + DEADLINE_SECONDS
+        while not (answer := await question()):
+            self.ring.check()
+            assert self.clock.monotonic() < deadline, "it did not happen in time"
+            await asyncio.sleep(0.3)
+        return answer

@@ -1,0 +1,119 @@
+"""A person at the command line, and the scheduler's process on a real Kafka and a real Valkey."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from strider.cli.words import app
+from strider.runtime.observability import log_events
+from tests.unit.scheduler.simulation.web import Host, Page, Web
+
+from .scheduler_process import Place, Process
+
+MANY = 400
+
+
+@pytest.fixture
+async def place(
+    kafka_bootstrap: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> AsyncIterator[Place]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka_bootstrap)
+    monkeypatch.setenv("REDIS_URL", redis_url)
+    monkeypatch.setenv("STRIDER_SHARDS", "12")
+    place = Place(kafka_bootstrap, redis_url, seed=3)
+    hosts = {name: Host(name) for name in (f"www.{place.name}.test", f"www.{place.name}-b.test")}
+    pages = {url: Page(url) for name in hosts for url in (f"http://{name}/{n}" for n in range(MANY))}
+    first, second = hosts
+    home, other = f"http://{first}/", f"http://{second}/"
+    pages[home] = Page(home, links=tuple(url for url in pages if first in url))
+    pages[other] = Page(other, links=tuple(url for url in pages if second in url))
+    place.web = place.ring.web = Web(hosts, pages, (home, other))
+    await place.begin()
+    yield place
+    await place.close()
+
+
+@pytest.fixture
+def process(kafka_bootstrap: str, redis_url: str, tmp_path: Path) -> Iterator[Process]:
+    started = Process(kafka_bootstrap, redis_url, tmp_path / "scheduler.log")
+    yield started
+    started.close()
+
+
+async def strider(*words: str) -> Any:
+    """Run a command beside the crawl, and read what it says."""
+    told = await asyncio.to_thread(partial(CliRunner().invoke, app, [*words, "--json"]))
+    assert told.exit_code == 0, told.output
+    return json.loads(told.stdout)
+
+
+def visits(place: Place, host: str) -> int:
+    return sum(visit.host == host for visit in place.web.log)
+
+
+async def until(place: Place, is_so: Callable[[], bool]) -> None:
+    async def question() -> bool:
+        return is_so()
+
+    await place.until(question)
+
+
+async def test_people_stop_what_runs(place: Place, process: Process) -> None:
+    """Block a host, pause and cancel the run: nothing is asked for two seconds later, and all is told why."""
+    first, second = place.web.hosts
+    run = f"run-{place.name}"
+    await until(place, lambda: min(visits(place, first), visits(place, second)) > 3)
+
+    await strider("hosts", "block", first, "--for", "1h", "--reason", "its owner called")
+    await until(place, lambda: len(process.said(log_events.JOB_COMMAND_RECEIVED.text)) == 1)
+    asked = visits(place, first)
+    before = visits(place, second)
+    await until(place, lambda: visits(place, second) > before + 3)
+    assert visits(place, first) <= asked + 1
+    assert (await strider("hosts", "show", first))["records"][0]["is_active"] is False
+
+    told = await strider("explain", f"http://{first}/{MANY - 1}")
+    words = {each["step"]: each["word"] for each in told["jobs"][place.name]}
+    assert words == {
+        "address": "yes",
+        "scope": "yes",
+        "depth": "yes",
+        "frontier": "yes",
+        "wish": "yes",
+        "robots": "yes",
+        "politeness": "waits",
+    }
+
+    await strider("crawls", "pause", run)
+    [shown] = await strider("crawls", "show", run)
+    assert (shown["state"], shown["job_id"], shown["open"] > MANY) == ("paused", place.name, True)
+    await strider("crawls", "resume", run)
+    began = time.monotonic()
+    await strider("crawls", "cancel", run, "--reason", "enough")
+
+    async def is_dropped() -> bool:
+        return (await strider("crawls", "show", run))[0]["open"] == 0
+
+    await place.until(is_dropped)
+    cancelled_at = time.monotonic()
+    assert max(visit.began for visit in place.web.log) <= began + 3
+    reasons = await place.reasons()
+    untried = set(place.web.pages) - set(place.web.tries)
+    assert len(untried) > MANY
+    assert {reasons[url] for url in untried} == {"cancelled"}
+    assert all(entry.closed_at_ms for entry in await place.entries())
+    assert cancelled_at - began < 30
+
+    again = await asyncio.to_thread(CliRunner().invoke, app, ["crawls", "resume", run])
+    assert again.exit_code == 1
+    assert "nothing undoes that" in again.stderr

@@ -1,0 +1,37 @@
+"""How far the services of the ring are, asked of a broker."""
+
+from __future__ import annotations
+
+from strider.contracts.generated.topics import PAGES_FETCHED, TOPICS
+from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus, simulate
+from strider.messaging.ports import OutgoingMessage, TopicPartition
+from strider.scheduler.adapters import TopicPipelineOffsets
+from strider.scheduler.core.runs.lost_pages import RING, PipelineWatermark
+
+
+def test_a_page_that_nobody_has_read_yet_is_seen_in_its_topic() -> None:
+    """The whole way from the broker's offsets to the proof: nothing is lost while the parser stands."""
+
+    async def scenario() -> tuple[int, bool]:
+        broker = InProcessBroker(clock=EventLoopClock())
+        for hop in RING:
+            for topic in hop.topics:
+                broker.declare_topic(TOPICS[topic], shards=2)
+            broker.start_group(hop.group, hop.topics)
+        bus = InProcessBus(broker)
+        producer = await bus.producer()
+        await (await producer.send(OutgoingMessage(PAGES_FETCHED.name, b"key", b"page", partition=1)))
+        soundings = TopicPipelineOffsets(bus)
+
+        stands = PipelineWatermark(0, since_ms=0).after(await soundings.sound())
+        broker.group("parser").committed[await _only_place(soundings)] = 1
+        is_over = stands.after(await soundings.sound()).is_over
+        await soundings.close()
+        return stands.stage, is_over
+
+    assert simulate(scenario()) == (0, True)
+
+
+async def _only_place(soundings: TopicPipelineOffsets) -> TopicPartition:
+    [place] = [place for place, end in (await soundings.sound()).ends.items() if end]
+    return TopicPartition(*place)

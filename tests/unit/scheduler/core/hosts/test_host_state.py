@@ -1,0 +1,215 @@
+"""How fast a group may be asked, and until when not at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from strider.contracts.generated.events import FetchCompleted
+from strider.politeness.backoff import HostBackoff
+from strider.scheduler.core import (
+    HostGroup,
+    apply_crawl_spec,
+    apply_robots_delay,
+    has_breaker_tripped,
+    hear,
+    host_group_from_record,
+    host_group_to_record,
+    new_host_group,
+)
+from tests.unit.scheduler.builders import NOW, Lowest, a_spec, an_outcome
+
+DELAY = 1.0
+
+
+def a_group(**changes: object) -> HostGroup:
+    return replace(
+        apply_crawl_spec(new_host_group("a.test", delay_seconds=DELAY), a_spec(), delay_seconds=DELAY),
+        **changes,
+    )
+
+
+@pytest.mark.req("S3.17.2", "S4.8.6")
+def test_a_second_is_the_default() -> None:
+    assert (a_group().delay_ms, a_group().max_in_flight) == (1000, 1)
+
+
+@pytest.mark.parametrize(
+    ("delay", "delay_ms"),
+    [
+        pytest.param(None, 1000, id="the-deployments"),
+        pytest.param(0.0, 0, id="none"),
+        pytest.param(0.25, 250, id="shorter"),
+        pytest.param(5.0, 5000, id="longer"),
+        pytest.param(-1.0, 0, id="negative"),
+    ],
+)
+def test_a_spec_may_set_another_delay(delay: float | None, delay_ms: int) -> None:
+    group = apply_crawl_spec(
+        new_host_group("a.test", delay_seconds=DELAY), a_spec(delay_seconds=delay), delay_seconds=DELAY
+    )
+
+    assert group.delay_ms == delay_ms
+
+
+@pytest.mark.req("S4.8.6")
+def test_the_most_careful_spec_wins() -> None:
+    """Two crawls of one host share its patience."""
+    fast = a_spec(delay_seconds=0.1, max_in_flight_per_group=8, host_patience_seconds=60)
+    slow = a_spec(delay_seconds=3.0, max_in_flight_per_group=2)
+    empty = new_host_group("a.test", delay_seconds=DELAY)
+
+    one_way = apply_crawl_spec(apply_crawl_spec(empty, fast, delay_seconds=DELAY), slow, delay_seconds=DELAY)
+    other_way = apply_crawl_spec(
+        apply_crawl_spec(empty, slow, delay_seconds=DELAY), fast, delay_seconds=DELAY
+    )
+
+    assert one_way == other_way
+    assert (one_way.delay_ms, one_way.max_in_flight, one_way.give_up_after_ms) == (3000, 2, 60_000)
+
+
+@pytest.mark.req("S3.5.2", "S3.8.5", "S4.5.4")
+def test_robots_win_upwards_only() -> None:
+    """C-27: a crawl-delay makes it longer, never shorter; the largest of the group's origins counts."""
+    group = apply_robots_delay(apply_robots_delay(a_group(), "http://a.test", 3.0), "https://a.test", 0.5)
+
+    assert group.delay_ms == 3000
+    assert apply_robots_delay(group, "http://a.test", 0.0).delay_ms == 1000
+
+
+def test_429_makes_a_group_rest() -> None:
+    group = hear(a_group(), an_outcome("rate_limited"), now_ms=NOW, chance=Lowest())
+
+    assert group.is_blocked(NOW + 59_999)
+    assert not group.is_blocked(NOW + 60_000)
+    assert group.back_off.reason == "rate_limited"
+
+
+def test_the_same_outcome_is_heard_once() -> None:
+    """It comes again after a crash, and must not double the wait."""
+    outcome = an_outcome("rate_limited")
+    group = hear(a_group(), outcome, now_ms=NOW, chance=Lowest())
+
+    assert hear(group, outcome, now_ms=NOW + 9, chance=Lowest()) == group
+
+
+def test_three_overloads_in_a_row_make_a_group_rest() -> None:
+    group, blocked = a_group(), []
+    for number in range(3):
+        outcome = an_outcome("overloaded", fetch_sequence=number)
+        group = hear(group, outcome, now_ms=NOW, chance=Lowest())
+        blocked.append(group.is_blocked(NOW))
+
+    assert blocked == [False, False, True]
+
+
+def test_a_good_answer_between_them_says_that_it_was_the_page() -> None:
+    group = a_group()
+    for number, word in enumerate(["overloaded", "overloaded", "fetched", "overloaded", "overloaded"]):
+        group = hear(group, an_outcome(word, fetch_sequence=number), now_ms=NOW, chance=Lowest())
+
+    assert not group.is_blocked(NOW)
+
+
+def test_a_resting_group_is_looked_at_when_a_patience_ends() -> None:
+    """Else a crawl with two minutes of patience would wait a day for a host that asked for one."""
+    rest = HostBackoff(count=1, until_ms=NOW + 86_400_000, since_ms=NOW)
+    group = a_group(rest=rest, give_up_after_ms=120_000)
+
+    assert group.release_blocked_until_ms(NOW) == NOW + 120_000
+    assert group.release_blocked_until_ms(NOW + 120_000) == 0
+    assert a_group(rest=rest).release_blocked_until_ms(NOW) == NOW + 86_400_000
+    assert a_group().release_blocked_until_ms(NOW) == 0
+
+
+def test_a_record_brings_a_group_back() -> None:
+    group = hear(a_group(configured_ms=4000), an_outcome("rate_limited"), now_ms=NOW, chance=Lowest())
+
+    record = host_group_to_record(group, now_ms=NOW, epoch=3)
+    back = host_group_from_record(record, delay_seconds=DELAY, keeps_specs=True)
+
+    assert back == replace(group, heard=())
+    assert (record.kind, record.group, record.delay_seconds, record.epoch) == ("group", "a.test", 4.0, 3)
+
+
+def test_after_a_rebuild_only_specs_with_entries_count() -> None:
+    """A spec that asked for ten seconds once must not slow a host down for ever."""
+    record = host_group_to_record(a_group(configured_ms=10_000), now_ms=NOW, epoch=3)
+
+    back = host_group_from_record(record, delay_seconds=DELAY, keeps_specs=False)
+
+    assert apply_crawl_spec(back, a_spec(), delay_seconds=DELAY).delay_ms == 1000
+
+
+def failed(group: HostGroup, number: int, *, first: int = 10) -> HostGroup:
+    for sequence in range(first, first + number):
+        outcome = an_outcome("server_error", fetch_sequence=sequence, status=500)
+        group = hear(group, outcome, now_ms=NOW, chance=Lowest())
+    return group
+
+
+@pytest.mark.req("S3.19.12", "S3.5.4")
+def test_a_host_that_fails_five_times_in_a_row_is_left_alone() -> None:
+    before, group = a_group(places=4), failed(a_group(places=4), 5)
+
+    assert (group.is_blocked(NOW + 59_999), group.is_blocked(NOW + 60_000)) == (True, False)
+    assert (before.current_max_in_flight, group.current_max_in_flight, group.block_reason) == (
+        4,
+        1,
+        "breaker",
+    )
+    assert (has_breaker_tripped(before, group), has_breaker_tripped(group, failed(group, 1, first=15))) == (
+        True,
+        False,
+    )
+
+
+@pytest.mark.req("S2.1.11")
+@pytest.mark.parametrize("word", ["blocked", "rate_limited"])
+def test_a_host_that_turns_us_away_five_times_in_a_row_is_left_alone(word: str) -> None:
+    group = a_group()
+    for number in range(5):
+        group = hear(group, an_outcome(word, fetch_sequence=number), now_ms=NOW, chance=Lowest())
+
+    assert group.is_blocked(NOW + 299_999)
+    assert group.breaker.reason == "forbidden"
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        pytest.param(an_outcome("blocked", status=401), id="a-password-is-wanted"),
+        pytest.param(an_outcome("network_failed", error_class="dns_not_found"), id="no-such-name"),
+        pytest.param(an_outcome("network_failed", error_class="tls_expired"), id="certificate"),
+        pytest.param(an_outcome("server_error", kind="robots"), id="robots-have-their-own-rules"),
+        pytest.param(an_outcome("offline"), id="our-own-trouble"),
+        pytest.param(an_outcome("crashed"), id="our-own-fault"),
+    ],
+)
+def test_what_says_nothing_of_the_host_trips_nothing(outcome: FetchCompleted) -> None:
+    group = a_group()
+    for number in range(9):
+        group = hear(group, replace(outcome, fetch_sequence=number), now_ms=NOW, chance=Lowest())
+
+    assert group.breaker == a_group().breaker
+
+
+@pytest.mark.req("S3.19.11")
+def test_an_open_breaker_comes_back_from_its_record() -> None:
+    """C-8: it survives a restart, a move of its shard, and the loss of Redis."""
+    group = failed(a_group(), 5)
+
+    back = host_group_from_record(
+        host_group_to_record(group, now_ms=NOW, epoch=3), delay_seconds=DELAY, keeps_specs=True
+    )
+
+    assert back.breaker == group.breaker
+    assert (back.blocked_until_ms, back.current_max_in_flight) == (NOW + 60_000, 1)
+
+
+def test_the_longer_of_rest_and_breaker_holds() -> None:
+    group = failed(a_group(), 5)
+    day = an_outcome("rate_limited", fetch_sequence=99, retry_after_seconds=3600.0)
+
+    assert hear(group, day, now_ms=NOW, chance=Lowest()).blocked_until_ms == NOW + 3_600_000

@@ -1,0 +1,132 @@
+"""What people want of single sites, and that it holds whatever crawl specs say."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from strider.contracts.generated.events import SourceSaved
+from strider.contracts.generated.topics import SOURCES
+from strider.messaging.effects import Publish
+from strider.messaging.inprocess import simulate
+from strider.scheduler.core import Manners, SourceOverrides, apply_robots_delay, new_host_group
+from tests.unit.scheduler.simulation.web import Host, Page, Web
+from tests.unit.scheduler.simulation.world import SPEC, World
+
+
+def a_source(name: str = "s", url: str = "https://www.a.test/start", **more: object) -> SourceSaved:
+    return SourceSaved(**{"source_id": name, "name": name, "url": url, **more})  # type: ignore[arg-type]  # words
+
+
+def sources(*saved: SourceSaved, by_domain: bool = False) -> SourceOverrides:
+    made = SourceOverrides(by_domain=by_domain)
+    for each in saved:
+        made.apply(each.source_id, each)
+    return made
+
+
+SLOW = a_source(delay_seconds=5.0)
+
+
+@pytest.mark.req("S3.21.10")
+@pytest.mark.parametrize(
+    ("source", "group", "manners"),
+    [
+        pytest.param(SLOW, "www.a.test", Manners(5_000, 1), id="the host of its start"),
+        pytest.param(SLOW, "shop.a.test", None, id="not the next host"),
+        pytest.param(SLOW, "a.test", None, id="nor the domain"),
+        pytest.param(a_source(start_urls=("https://b.test/",)), "b.test", Manners(None, 1), id="more starts"),
+        pytest.param(
+            a_source(domains=("A.test.",), max_concurrent_requests=4),
+            "shop.a.test",
+            Manners(None, 4),
+            id="a domain that it names",
+        ),
+        pytest.param(a_source(delay_seconds=-1.0), "www.a.test", Manners(None, 1), id="a delay that is none"),
+        pytest.param(
+            a_source(delay_seconds=1e12), "www.a.test", Manners(86_400_000, 1), id="an absurd delay"
+        ),
+        pytest.param(a_source(url="nonsense", max_concurrent_requests=-3), "", None, id="no URL"),
+    ],
+)
+def test_a_source_is_about_its_hosts(source: SourceSaved, group: str, manners: Manners | None) -> None:
+    assert sources(source).get(group) == manners
+
+
+def test_where_groups_are_domains_a_source_is_about_that_of_its_start() -> None:
+    assert sources(SLOW, by_domain=True).get("a.test") == Manners(5_000, 1)
+
+
+def test_of_several_sources_the_most_careful_holds() -> None:
+    """And of those that are left, when one goes."""
+    quick = a_source("q", delay_seconds=0.5, max_concurrent_requests=3)
+    both = sources(quick, SLOW)
+    assert both.get("www.a.test") == Manners(5_000, 1)
+
+    assert both.apply("s", None) == {"www.a.test"}
+
+    assert both.get("www.a.test") == Manners(500, 3)
+    both.apply("q", None)
+    assert both.get("www.a.test") is None
+
+
+@pytest.mark.req("S3.21.10", "S4.8.6")
+def test_a_source_stands_for_crawl_specs_but_not_for_robots() -> None:
+    """It may ask for less than the deployment does; robots.txt is the site's own word."""
+    group = replace(new_host_group("www.a.test", delay_seconds=1), places=1)
+
+    quick = replace(group, manners=Manners(200, 4))
+    asked = apply_robots_delay(quick, "https://www.a.test", 3.0)
+
+    assert [each.delay_ms for each in (group, quick, asked)] == [1_000, 200, 3_000]
+    assert [each.current_max_in_flight for each in (group, quick)] == [1, 4]
+    assert replace(group, manners=Manners(None, 2)).delay_ms == 1_000
+
+
+HOST = "www.a.test"
+
+
+def a_list() -> Web:
+    start = f"http://{HOST}/"
+    pages = {f"{start}{number}": Page(f"{start}{number}") for number in range(60)}
+    return Web({HOST: Host(HOST)}, {start: Page(start, links=tuple(pages)), **pages}, (start,))
+
+
+def gaps(world: World, *, since: float = 0.0) -> list[float]:
+    begun = sorted(visit.began for visit in world.web.log if visit.began >= since)
+    return [later - earlier for earlier, later in pairwise(begun)]
+
+
+@pytest.mark.req("S3.21.10")
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_source_that_is_saved_during_a_crawl_holds_at_once(is_killed: bool) -> None:
+    """And whoever comes later has read it before anything is asked for."""
+
+    async def scenario() -> None:
+        world = World(a_list(), spec=replace(SPEC, delay_seconds=1.0))
+        await world.begin()
+        scheduler = world.start()
+        await asyncio.sleep(12)
+        assert max(gaps(world)) < 4
+        saved = a_source(url=f"http://{HOST}/", delay_seconds=6.0)
+        await world.ring.speaker.publish([Publish(SOURCES, saved)])
+        if is_killed:
+            await scheduler.kill()
+            world.lose_frontier()
+            scheduler = world.start()
+        await asyncio.sleep(5)
+        since = world.clock.monotonic()
+        await asyncio.sleep(120)
+        assert min(gaps(world, since=since)) >= 6
+        assert max(gaps(world, since=since)) < 9
+        await world.ring.speaker.publish([Publish(SOURCES, replace(saved, delay_seconds=0.5))])
+        await asyncio.sleep(8)
+        since = world.clock.monotonic()
+        await world.until_complete(scheduler)
+        assert 0.5 <= min(gaps(world, since=since)) < 1.0
+        await scheduler.stop()
+
+    simulate(scenario())

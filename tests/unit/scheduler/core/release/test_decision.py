@@ -1,0 +1,104 @@
+"""What is done with an entry whose turn it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from strider.contracts.generated.enums import RobotsState
+from strider.politeness import OriginRobots
+from strider.politeness.backoff import HostBackoff
+from strider.scheduler.core import (
+    NO_ROBOTS,
+    CachedRobots,
+    ReleaseContext,
+    ReservationResult,
+    ReservationStatus,
+    Step,
+    Turn,
+    apply_budget,
+    decide_release,
+    new_host_group,
+    rules_of,
+)
+from tests.unit.scheduler.builders import NOW, a_spec, an_entry
+
+OPEN = rules_of(OriginRobots(state=RobotsState.ABSENT, expires_at_ms=NOW + 1))
+
+
+def around(rules: CachedRobots = OPEN, *, rest: HostBackoff | None = None, **changes: Any) -> ReleaseContext:
+    group = new_host_group("www.a.test", delay_seconds=1)
+    group = group if rest is None else replace(group, rest=rest)
+    return replace(ReleaseContext(a_spec(), group, rules, "Strider/1", NOW), **changes)
+
+
+def test_what_nothing_speaks_against_is_asked_for() -> None:
+    assert decide_release(an_entry(), around()) == Turn(Step.ASK, an_entry())
+
+
+def test_unknown_robots_are_asked_for_first() -> None:
+    assert decide_release(an_entry(), around(NO_ROBOTS)).action is Step.FETCH_ROBOTS
+
+
+def test_robots_that_may_lie_unread_are_waited_for() -> None:
+    """Whoever had the shard before may have heard them and died: asked again they would be asked twice."""
+    result = decide_release(an_entry(), around(NO_ROBOTS, has_caught_up=False))
+
+    assert (result.action, result.entry.reason) == (Step.WAIT, "waits_for_robots")
+    assert NOW < result.entry.due_at_ms <= NOW + 1000
+    assert decide_release(an_entry(), around(OPEN, has_caught_up=False)).action is Step.ASK
+
+
+@pytest.mark.req("S3.8.4")
+def test_a_forbidden_url_is_closed_and_told() -> None:
+    rules = rules_of(
+        OriginRobots(state=RobotsState.FETCHED, text="User-agent: *\nDisallow: /", expires_at_ms=NOW + 1)
+    )
+
+    result = decide_release(an_entry(), around(rules))
+
+    assert result.action is Step.CLOSE
+    assert result.transition is not None
+    (line,) = result.transition.decisions
+    assert (line.decision, line.reason) == ("closed", "robots_denied")
+    assert (result.entry.state, result.entry.reason) == ("failed", "robots_denied")
+
+
+def test_a_lost_spec_closes_the_entry() -> None:
+    assert decide_release(an_entry(), around(spec=None)).entry.reason == "unknown_spec"
+
+
+@pytest.mark.req("S3.5.4")
+def test_a_resting_host_is_waited_for() -> None:
+    rest = HostBackoff(count=1, until_ms=NOW + 60_000, since_ms=NOW)
+
+    result = decide_release(an_entry(), around(rest=rest))
+
+    assert (result.action, result.entry.due_at_ms) == (Step.WAIT, NOW + 60_000)
+    assert result.entry.reason == "host_backs_off"
+
+
+def test_but_no_longer_than_the_patience() -> None:
+    rest = HostBackoff(count=1, until_ms=NOW + 3_600_000, since_ms=NOW - 120_000)
+    entry = an_entry(discovered_at_ms=NOW - 500_000)
+
+    result = decide_release(entry, around(rest=rest, spec=a_spec(host_patience_seconds=120)))
+
+    assert (result.action, result.entry.reason) == (Step.CLOSE, "host_unavailable")
+
+
+def test_a_budget_closes_what_is_left() -> None:
+    result = apply_budget(
+        Turn(Step.ASK, an_entry()), ReservationResult(ReservationStatus.EXHAUSTED, "pages"), NOW
+    )
+
+    assert (result.action, result.entry.reason) == (Step.CLOSE, "budget")
+
+
+def test_what_may_still_be_left_of_a_budget_is_waited_for() -> None:
+    result = apply_budget(Turn(Step.ASK, an_entry()), ReservationResult(ReservationStatus.FULL), NOW)
+
+    assert result.action is Step.WAIT
+    assert result.entry.due_at_ms > NOW

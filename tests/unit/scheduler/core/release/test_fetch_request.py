@@ -1,0 +1,78 @@
+"""What the fetcher is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from strider.contracts.generated.events import EntryRecorded
+from strider.scheduler.core import RequestLease, fetch_request, robots_request_entry
+from tests.unit.scheduler.builders import a_spec, an_entry
+
+LICENCE = RequestLease("1-a-5", issued_at_ms=10, expires_at_ms=20, shard=1, epoch=10)
+
+
+@pytest.mark.req("S3.7.3")
+def test_a_request_says_all_that_is_needed() -> None:
+    spec = a_spec(headers={"X-A": "1", "X-B": "2"}, user_agent="Other/1", request_timeout_seconds=12.5)
+    entry = an_entry("https://www.a.test:444/x", tries=1, error_class="status_server", metadata={"k": "v"})
+
+    request = fetch_request(entry, spec, LICENCE)
+
+    assert (request.url, request.origin) == ("https://www.a.test:444/x", "https://www.a.test:444")
+    assert (request.lease_id, request.issued_at_ms, request.lease_expires_at_ms) == ("1-a-5", 10, 20)
+    assert (request.shard, request.epoch, request.fetch_sequence) == (1, 10, 5)
+    assert (request.try_number, request.earlier_error) == (2, "status_server")
+    assert (request.header_names, request.header_values) == (("X-A", "X-B"), ("1", "2"))
+    assert (request.user_agent, request.deadline_ms) == ("Other/1", 12_500)
+    assert (request.job_id, request.metadata) == ("job", {"k": "v"})
+
+
+def test_robots_are_asked_for_in_the_name_of_the_job() -> None:
+    request = fetch_request(
+        robots_request_entry(an_entry(metadata={"k": "v"})), a_spec(use_cookies=True), LICENCE
+    )
+
+    assert (request.url, request.kind) == ("http://www.a.test/robots.txt", "robots")
+    assert (request.job_id, request.metadata, request.cookie_jar) == ("job", {}, "")
+
+
+def test_a_first_try_names_no_earlier_error() -> None:
+    assert fetch_request(an_entry(error_class="status_client"), a_spec(), LICENCE).earlier_error == ""
+
+
+def test_certificates_are_let_pass_for_named_hosts_only() -> None:
+    spec = a_spec(insecure_tls_hosts=("www.a.test",))
+
+    assert fetch_request(an_entry(), spec, LICENCE).insecure_tls
+    assert not fetch_request(an_entry("http://b.test/"), spec, LICENCE).insecure_tls
+
+
+@pytest.mark.parametrize(
+    ("entry", "scope", "is_told"),
+    [
+        pytest.param(an_entry(), "host", True, id="within-bounds"),
+        pytest.param(an_entry(is_start=True), "any", True, id="start"),
+        pytest.param(an_entry(), "any", False, id="anybodys-link"),
+        pytest.param(an_entry("http://listed.test/"), "any", True, id="named-host"),
+        pytest.param(an_entry("http://x.mine.test/"), "any", True, id="named-domain"),
+        pytest.param(
+            an_entry(is_start=True, redirect_chain=("http://www.a.test/login",)),
+            "any",
+            True,
+            id="moved-at-home",
+        ),
+        pytest.param(
+            an_entry(is_start=True, redirect_chain=("http://b.test/",)), "any", False, id="moved-abroad"
+        ),
+    ],
+)
+def test_credentials_go_to_the_sites_that_they_are_for(
+    entry: EntryRecorded, scope: str, is_told: bool
+) -> None:
+    """A crawl without bounds follows anybody's link: whoever is linked to must not learn a password."""
+    headers = {"Authorization": "Bearer x", "cookie": "a=b", "X-Api-Key": "k", "X-A": "1"}
+    spec = a_spec(scope=scope, headers=headers, hosts=("listed.test",), domains=("mine.test",))
+
+    names = fetch_request(entry, spec, LICENCE).header_names
+
+    assert names == (("Authorization", "cookie", "X-Api-Key", "X-A") if is_told else ("X-A",))

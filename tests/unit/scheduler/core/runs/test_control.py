@@ -1,0 +1,82 @@
+"""What holds for a run and for a host after any wishes."""
+
+from __future__ import annotations
+
+import pytest
+
+from strider.contracts.generated.events import JobEvent
+from strider.scheduler.core import NO_BLOCK, ManualBlock, RunControl, Standing
+from strider.scheduler.core.runs.control import FOREVER_MS
+from tests.unit.scheduler.simulation.commands import a_wish
+
+RUN = a_wish("pause"), a_wish("resume"), a_wish("cancel")
+PAUSE, RESUME, CANCEL = RUN
+PAUSE_JOB = a_wish("pause", job_id="job")
+RESUME_JOB = a_wish("resume", job_id="job")
+CANCEL_JOB, DROP_JOB = a_wish("cancel", job_id="job"), a_wish("drop", job_id="job")
+FACT = JobEvent(event_id="f", what="cancelled", is_wish=False, at_ms=1, by="scheduler", execution_id="run")
+
+
+@pytest.mark.parametrize(
+    ("said", "standing"),
+    [
+        pytest.param([], Standing.RUNS, id="nothing said"),
+        pytest.param([PAUSE], Standing.PAUSED, id="paused"),
+        pytest.param([PAUSE, RESUME], Standing.RUNS, id="resumed"),
+        pytest.param([RESUME, PAUSE], Standing.PAUSED, id="the last wish counts"),
+        pytest.param([PAUSE, CANCEL], Standing.CANCELLED, id="cancelled"),
+        pytest.param([CANCEL, RESUME, PAUSE], Standing.CANCELLED, id="nothing undoes a cancel"),
+        pytest.param([PAUSE_JOB], Standing.PAUSED, id="its job is paused"),
+        pytest.param([PAUSE_JOB, RESUME], Standing.PAUSED, id="a job's pause is the job's to end"),
+        pytest.param([PAUSE_JOB, RESUME_JOB], Standing.RUNS, id="its job is resumed"),
+        pytest.param([PAUSE_JOB, CANCEL], Standing.CANCELLED, id="the stricter holds"),
+        pytest.param([CANCEL_JOB, DROP_JOB], Standing.DROPPED, id="a cancelled job may be dropped"),
+        pytest.param([DROP_JOB, CANCEL_JOB, RESUME_JOB], Standing.DROPPED, id="nothing undoes a drop"),
+        pytest.param([a_wish("drop")], Standing.RUNS, id="only jobs are dropped"),
+        pytest.param([FACT], Standing.RUNS, id="a fact is no wish"),
+        pytest.param([a_wish("cancel", execution_id="other")], Standing.RUNS, id="another run"),
+    ],
+)
+def test_what_holds_for_a_run(said: list[JobEvent], standing: Standing) -> None:
+    orders = RunControl()
+    for event in said:
+        orders.apply(event)
+
+    assert orders.directive_for("job", "run").state is standing
+
+
+def test_a_repeat_changes_nothing() -> None:
+    """The topic is at-least-once, and each change makes every shard look through all it has."""
+    orders = RunControl()
+
+    assert [orders.apply(event) for event in (PAUSE, PAUSE, RESUME, RESUME)] == [True, False, True, False]
+
+
+def test_a_host_is_barred_until_the_bar_is_lifted() -> None:
+    orders = RunControl()
+    orders.apply(a_wish("block_host", group="a.test", until_ms=50, at_ms=10, reason="asked to"))
+    orders.apply(a_wish("block_host", group="b.test", at_ms=10))
+    orders.apply(a_wish("unblock_host", group="b.test"))
+    orders.apply(a_wish("block_host", group="c.test", at_ms=10))
+
+    assert orders.manual_blocks == {
+        "a.test": ManualBlock(50, 10, "ada", "asked to"),
+        "b.test": NO_BLOCK,
+        "c.test": ManualBlock(FOREVER_MS, 10, "ada", ""),
+    }
+
+
+def test_a_run_whose_budget_is_used_up_is_over_whatever_is_wished() -> None:
+    orders = RunControl()
+    orders.apply(PAUSE)
+
+    first, again = orders.spend("run", "pages"), orders.spend("run", "bytes")
+
+    assert [first, again] == [True, False]
+    assert (orders.directive_for("job", "run").state, orders.directive_for("job", "run").reason) == (
+        Standing.SPENT,
+        "pages",
+    )
+    assert orders.affects(["run"])
+    orders.apply(CANCEL)
+    assert orders.directive_for("job", "run").state is Standing.CANCELLED

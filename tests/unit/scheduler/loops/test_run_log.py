@@ -1,0 +1,117 @@
+"""What batches did to runs, as their logs have it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from strider.contracts.generated.events import FetchCompleted, PageSettled
+from strider.crawl.run_log import RunLog
+from strider.frontier.models import RunEntryCounts
+from strider.messaging.inprocess import EventLoopClock, simulate
+from strider.scheduler.core import UrlDecision
+from strider.scheduler.loops.run_log import Closing, note_decisions, note_failed_requests, note_settled_pages
+from strider.scheduler.ports import NoSchedulerMeter
+
+LINE = UrlDecision("https://a.test/", "k", "closed", "budget", "j", "r", "s", detail="pages")
+
+
+class Notes(NoSchedulerMeter):
+    """A meter that keeps notes."""
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[str, str, int]] = []
+
+    def noted(self, event: str, job_id: str, execution_id: str, kind: str, count: int) -> None:
+        """Keep it."""
+        assert (job_id, execution_id) == ("j", "r")
+        self.kept.append((event, kind, count))
+
+
+def an_outcome(outcome: str, **fields: Any) -> FetchCompleted:
+    texts = dict.fromkeys(("url", "url_key", "group", "origin", "lease_id", "crawl_spec_id"), "")
+    numbers = dict.fromkeys(("fetch_sequence", "try_number", "completed_at_ms"), 1)
+    names = {"job_id": "j", "execution_id": "r", "outcome": outcome, "kind": "page"}
+    return FetchCompleted(**{**texts, **numbers, **names, **fields})
+
+
+def a_page(verdict: str, reason: str = "") -> PageSettled:
+    return PageSettled("k", "", "j", "r", 1, verdict, settled_at_ms=1, reason=reason)
+
+
+@pytest.mark.req("S1.2.27")
+def test_a_budget_is_told_by_its_name_and_the_rest_by_reason() -> None:
+    notes = Notes()
+    refused = replace(LINE, decision="refused", reason="too_deep", detail="4 of 3")
+    note_decisions(notes, [LINE, LINE, refused, replace(LINE, reason="robots_denied")])
+
+    assert notes.kept == [
+        ("Budget Used Up", "pages", 2),
+        ("URLs Refused", "too_deep", 1),
+        ("URLs Closed", "robots_denied", 1),
+    ]
+
+
+def test_failures_are_told_by_kind_and_what_worked_is_not() -> None:
+    notes = Notes()
+    note_failed_requests(
+        notes,
+        [
+            an_outcome("timed_out", error_class="read_timeout"),
+            an_outcome("not_found"),
+            an_outcome("not_found"),
+            an_outcome("redirected"),
+            an_outcome("fetched", has_page=True),
+            an_outcome("not_found", kind="robots"),
+        ],
+    )
+
+    assert notes.kept == [("Requests Failed", "read_timeout", 1), ("Requests Failed", "not_found", 2)]
+
+
+def test_pages_are_told_as_settled_or_rejected() -> None:
+    notes = Notes()
+    note_settled_pages(notes, [a_page("valid"), a_page("rejected", "soft_404")])
+
+    assert notes.kept == [("Pages Settled", "", 1), ("Pages Rejected", "soft_404", 1)]
+
+
+class Lines:
+    """A logger that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, Mapping[str, Any]]] = []
+
+    def info(self, event: str, **fields: Any) -> None:
+        """Keep it."""
+        self.told.append((event, fields))
+
+
+def test_that_nothing_is_open_is_told_once_and_only_when_every_shard_says_so() -> None:
+    """A shard that is being rebuilt may have anything open."""
+    answers: list[Sequence[Mapping[str, RunEntryCounts] | None]] = [
+        [{"r": RunEntryCounts(open=1, accepted=3)}, {}],
+        [{"r": RunEntryCounts(open=0, accepted=3)}, None],
+        [{"r": RunEntryCounts(open=0, accepted=3)}, {"r": RunEntryCounts(open=0, accepted=4)}],
+    ]
+
+    async def scenario() -> list[list[str]]:
+        lines, clock, said = Lines(), EventLoopClock(), []
+        journal = RunLog(lines, clock=clock)
+
+        async def counts() -> Sequence[Mapping[str, RunEntryCounts] | None]:
+            return answers.pop(0)
+
+        closing = Closing(journal, lines, counts=counts, shards=2, clock=clock)
+        journal.record("URLs Taken", "j", "r", "accepted", 3)
+        for _ in range(4):
+            await closing.run_once()
+            said.append([event for event, _ in lines.told])
+        assert lines.told[-1][1] == {"job_id": "j", "execution_id": "r", "accepted": 7, "shards": "2 of 2"}
+        return said
+
+    taken = ["URLs Taken"]
+    assert simulate(scenario()) == [taken, taken, [*taken, "Nothing Open"], [*taken, "Nothing Open"]]
