@@ -20,7 +20,7 @@ import uvloop
 
 from strider.fetcher.adapters.http.timeline import RequestTimeline
 from strider.testing.hostile import http_response
-from tests.integration.fetcher.http.runner import Asking, asking, request
+from tests.integration.fetcher.http.runner import RunnerHarness, request, running_client
 
 from . import fetch_large, fetch_many
 from .measure import Row
@@ -82,11 +82,11 @@ def measure(*, short: bool) -> list[Row]:
 
 async def bare_cost(url: str, *, connections: int, count: int) -> float:
     """CPU seconds a request of our transport alone."""
-    async with asking() as asker:
+    async with running_client() as asker:
         return await _cost(lambda: _bare(asker, url), connections=connections, count=count)
 
 
-async def _bare(asker: Asking, target: URL) -> None:
+async def _bare(asker: RunnerHarness, target: str) -> None:
     timeline = RequestTimeline(asyncio.get_running_loop().time)
     response = await asker.connector.send(target, [], timeline=timeline)
     async for _ in response.body:
@@ -96,7 +96,7 @@ async def _bare(asker: Asking, target: URL) -> None:
 
 async def _rows(url: str, *, connections: int, count: int) -> list[Row]:
     limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
-    async with httpx.AsyncClient(limits=limits, timeout=60) as client, asking() as asker:
+    async with httpx.AsyncClient(limits=limits, timeout=60) as client, running_client() as asker:
 
         async def stock() -> None:
             await client.get(url)
@@ -105,7 +105,7 @@ async def _rows(url: str, *, connections: int, count: int) -> list[Row]:
             await _bare(asker, url)
 
         async def whole() -> None:
-            await asker.ask(request(url, deadline_ms=60_000))
+            await asker.fetch(request(url, deadline_ms=60_000))
 
         costs = [await _cost(each, connections=connections, count=count) for each in (stock, ours, whole)]
     name = f"at {connections} connections"

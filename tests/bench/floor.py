@@ -21,20 +21,20 @@ import uvloop
 from strider.contracts.generated.enums import ExtractionLevel
 from strider.fetcher.adapters.http.timeline import RequestTimeline
 from strider.fetcher.core import decode_head
-from strider.parser.adapters.page_reader import make_reader
-from strider.parser.core import ParseLimits
-from tests.integration.fetcher.http.runner import Asking, asking
+from strider.parser.adapters.pages import make_reader
+from strider.parser.core import Limits
+from tests.integration.fetcher.http.runner import RunnerHarness, running_client
 from tests.unit.parser.pages import a_page
 
 AT_ONCE: Final = 100
 NEW_OBJECTS_TO_COLLECT: Final = 50_000
-READ: Final = make_reader(ParseLimits(extraction=ExtractionLevel.BASIC))
+READ: Final = make_reader(Limits(extraction=ExtractionLevel.BASIC))
 
 
 class Floor:
     """All that this crawler knows."""
 
-    def __init__(self, asker: Asking, output: BinaryIO) -> None:
+    def __init__(self, asker: RunnerHarness, output: BinaryIO) -> None:
         self._asker = asker
         self._output = output
         self._seen: set[str] = set()
@@ -83,7 +83,7 @@ class Floor:
 async def _crawl(url: str, output: Path) -> None:
     gc.freeze()
     gc.set_threshold(NEW_OBJECTS_TO_COLLECT)
-    async with asking() as asker:
+    async with running_client() as asker:
         with output.open("wb") as lines:
             await Floor(asker, lines).crawl(url)
 

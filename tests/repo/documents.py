@@ -12,7 +12,7 @@ from .sources import tracked
 __all__ = ["dead_links", "members_without_readme", "missing_files", "missing_symbols"]
 
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
-_CURRENCY_CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _FILE = re.compile(
     r"[\w./*<>-]*/[\w.*<>-]+\.(?:py|lua|sql|md|ya?ml|avsc|toml|json|lock|dat)|[\w-]+\.(?:py|lua)"
 )
@@ -74,7 +74,7 @@ def missing_files(root: Path) -> list[str]:
     known = _files(root)
     found = []
     for page in pages(root):
-        for code in _CURRENCY_CODE.findall(page.read_text(encoding="utf-8")):
+        for code in _CODE.findall(page.read_text(encoding="utf-8")):
             text = code.split("::")[0].strip()
             if (
                 not _FILE.fullmatch(text)
@@ -104,7 +104,7 @@ def missing_symbols(root: Path) -> list[str]:
     return [
         f"{page.relative_to(root)}: {code}"
         for page in pages(root)
-        for code in _CURRENCY_CODE.findall(page.read_text(encoding="utf-8"))
+        for code in _CODE.findall(page.read_text(encoding="utf-8"))
         if _SYMBOL.fullmatch(code) and not known.issuperset(code.removesuffix("()").split("."))
     ]
 

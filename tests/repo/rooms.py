@@ -78,7 +78,7 @@ CLIENTS = {
     "redis": ("libs/storage/",),
     "obstore": ("libs/storage/",),
     "confluent_kafka": (),
-    "httpx": ("libs/messaging/", "services/fetcher/src/strider/fetcher/adapters/http/httpx_types.py"),
+    "httpx": ("libs/messaging/", "services/fetcher/src/strider/fetcher/adapters/interface.py"),
     "selectolax": ("services/parser/src/strider/parser/adapters/",),
     "protego": (),
     "faust": ("services/insights/",),

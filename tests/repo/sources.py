@@ -125,5 +125,5 @@ def comments(path: Path) -> tuple[tuple[int, str], ...]:
 
 def parts_of(name: str) -> list[str]:
     """Return the words of a name in snake or camel case, in lower case."""
-    collapse_spaces = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
-    return [part for part in collapse_spaces.lower().split("_") if part]
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    return [part for part in spaced.lower().split("_") if part]

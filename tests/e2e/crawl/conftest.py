@@ -1,4 +1,4 @@
-"""What every crawl here is given: whom sites may write to, and a place for what a killed one leaves."""
+"""Environment of the crawls: a contact, and a folder for the temporary files of killed ones."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def contact(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def scratch(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Kill -9 leaves a crawl's bodies where it had them, and nobody would ever clear them away."""
+    """Kill -9 leaves the bodies of a crawl behind, which nothing would delete."""
     monkeypatch.setenv("TMPDIR", str(tmp_path_factory.mktemp("scratch")))

@@ -1,4 +1,4 @@
-"""A site of a few documents by their paths, where a generated one would not show the case."""
+"""A site of a few documents by path, for cases that a generated site does not have."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from threading import Thread
 
 @contextmanager
 def serve_documents(documents: Mapping[str, str]) -> Iterator[str]:
-    """Serve them while the block runs; gives the origin."""
+    """Serve documents during the block; yields the origin."""
 
     class Documents(BaseHTTPRequestHandler):
-        """Answers with them, and with 404 else."""
+        """Serves the documents, and 404 for other paths."""
 
         def do_GET(self) -> None:
             body = documents.get(self.path, "").encode()
@@ -24,7 +24,7 @@ def serve_documents(documents: Mapping[str, str]) -> Iterator[str]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Write no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Documents)
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})

@@ -1,4 +1,4 @@
-"""What these tests share: the real command as a process, a generated site, and what must hold in the end."""
+"""Shared by these tests: the real command as a process, a generated site, and checks of the result."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run(*arguments: str, **more: Any) -> Ended:
 
 
 def wait_until(condition: Callable[[], bool], what: str, *, process: subprocess.Popen[str]) -> None:
-    """Wait for something to be so while the command runs."""
+    """Wait for a condition while the command runs."""
     until = time.monotonic() + LONGEST_SECONDS
     while not condition():
         if process.poll() is not None:
@@ -62,7 +62,7 @@ def wait_until(condition: Callable[[], bool], what: str, *, process: subprocess.
 
 
 def interrupt_when(process: subprocess.Popen[str], condition: Callable[[], bool], number: int) -> Ended:
-    """Send a signal once something is so."""
+    """Send a signal once a condition holds."""
     wait_until(condition, "nothing came of it", process=process)
     process.send_signal(number)
     return end_of(process)
@@ -76,7 +76,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 
 def by_outcome(lines: Sequence[dict[str, Any]], outcome: str) -> set[str]:
-    """Give the URLs that ended in one way."""
+    """Return the URLs with an outcome."""
     return {line["url"] for line in lines if line["outcome"] == outcome}
 
 
@@ -85,7 +85,7 @@ QUICK: Final = ("--exclude", "/broken")
 
 
 def check_lines(lines: Sequence[dict[str, Any]], plan: SitePlan, *, is_quick: bool = False) -> None:
-    """Hold an output to what was built: every URL once, each as what it is."""
+    """Compare an output with the plan of the site: every URL once, with its outcome."""
     doubled = [url for url, count in Counter(line["url"] for line in lines).items() if count > 1]
     assert doubled == []
     pages, denied = (

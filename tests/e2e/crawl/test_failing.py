@@ -1,4 +1,4 @@
-"""What goes wrong around a crawl ends in one clear line and a code, never in a traceback or half a line."""
+"""Failures around a crawl end in one clear line and a code, never in a traceback or half a line."""
 
 from __future__ import annotations
 
@@ -39,31 +39,31 @@ def limited_to(size: int) -> Callable[[], None]:
     return limit
 
 
-def told(err: str) -> list[str]:
+def error_lines(err: str) -> list[str]:
     assert "Traceback" not in err
     return err.splitlines()
 
 
 def test_a_full_disk_ends_in_one_line_and_whole_lines(site: ServedSite, tmp_path: Path) -> None:
-    """What was written before stays, and nothing of what was not."""
+    """Written lines stay, and nothing is half written."""
     output = tmp_path / "out"
 
     ended = run(*crawl(site, "-o", str(output)), preexec_fn=limited_to(60_000))
 
     assert ended.code == 1
-    assert told(ended.err)[-1] == f"strider crawl: {output}: File too large"
+    assert error_lines(ended.err)[-1] == f"strider: {output}: File too large"
     lines_of(output)
 
 
 def test_after_a_full_disk_the_crawl_goes_on(site: ServedSite, tmp_path: Path) -> None:
-    """The state is that of the last time when both could be written."""
+    """The state is the last one for which both files could be written."""
     output, order = tmp_path / "out", ("-o", str(tmp_path / "out"), "--resume", str(tmp_path / "state"))
 
     ended = run(*crawl(site, *order), preexec_fn=limited_to(100_000))
     again = run(*crawl(site, *order))
 
     assert (ended.code, again.code) == (1, 0)
-    assert told(ended.err)[-1] == "what was saved before stays; the same command goes on from there"
+    assert error_lines(ended.err)[-1] == "what was saved is kept; the same command continues from there"
     check_lines(lines_of(output), site.plan)
 
 
@@ -77,47 +77,51 @@ def test_a_reader_that_goes_away_ends_the_crawl(site: ServedSite) -> None:
 
     ended = end_of(process)
 
-    line = "strider crawl: standard output: the reader has gone"
-    assert (ended.code, told(ended.err)[-1]) == (1, line)
+    line = "strider: standard output: the reader has closed the pipe"
+    assert (ended.code, error_lines(ended.err)[-1]) == (1, line)
 
 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        pytest.param((), "no URL to begin with", id="no-url"),
-        pytest.param(("ht!tp://x",), "is no URL to crawl", id="no-url-at-all"),
-        pytest.param(("ftp://example.com/",), "is no URL to crawl", id="another-scheme"),
+        pytest.param((), "no start URL", id="no-url"),
+        pytest.param(("ht!tp://x",), "is not a URL to crawl", id="no-url-at-all"),
+        pytest.param(("ftp://example.com/",), "is not a URL to crawl", id="another-scheme"),
         pytest.param(("http://a.test/", "-o", "/nowhere/out"), "/nowhere/out: No such file", id="no-folder"),
         pytest.param(("http://a.test/", "-o", "/"), "/: Is a directory", id="a-folder"),
-        pytest.param(("http://a.test/", "--resume", "/tmp/x"), "--resume needs an output file", id="no-file"),
         pytest.param(
-            ("http://a.test/", "-o", "/dev/null", "--resume", "STATE"), "cut back", id="no-file-to-cut"
+            ("http://a.test/", "--resume", "/tmp/x"), "--resume needs an output file", id="no-output"
+        ),
+        pytest.param(
+            ("http://a.test/", "-o", "/dev/null", "--resume", "STATE"),
+            "is not a regular file",
+            id="no-file",
         ),
         pytest.param(
             ("http://a.test/", "-o", "OUT", "--resume", "OUT"), "name two files", id="one-file-for-both"
         ),
         pytest.param(("http://a.test/", "--include", "re:a("), "--include 're:a(': ", id="bad-pattern"),
         pytest.param(("http://a.test/", "-H", "no colon"), "'Name: value'", id="bad-header"),
-        pytest.param(("http://a.test/", "-H", "Host: b"), "belongs to the connection", id="header-of-ours"),
+        pytest.param(("http://a.test/", "-H", "Host: b"), "is set by the connection", id="header-of-ours"),
         pytest.param(("--from", "/nowhere/urls"), "--from /nowhere/urls: No such file", id="no-list"),
         pytest.param(("http://a.test/", "--per-host", "0"), "--per-host", id="no-places"),
         pytest.param(("http://a.test/", "--user-agent", "a\nb"), "", id="bad-agent"),
     ],
 )
 def test_a_wish_that_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[str, ...], line: str) -> None:
-    """Before anything is written or asked."""
+    """Before anything is written or fetched."""
     names = {"STATE": str(tmp_path / "state"), "OUT": str(tmp_path / "out")}
 
     ended = run(*(names.get(argument, argument) for argument in arguments))
 
     assert ended.code == 2
-    assert line in " ".join(told(ended.err))
+    assert line in " ".join(error_lines(ended.err))
     assert ended.out == ""
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_state_file_of_somebody_else_is_refused_and_left_alone(tmp_path: Path) -> None:
-    """A slip on the command line must not cost a file; nor must it cost the output."""
+    """A typo on the command line must not cost a file, nor the output."""
     state, output = tmp_path / "photos.db", tmp_path / "out"
     with sqlite3.connect(state) as base:
         base.execute("CREATE TABLE photos (name TEXT)")
@@ -128,12 +132,12 @@ def test_a_state_file_of_somebody_else_is_refused_and_left_alone(tmp_path: Path)
     ended = run("http://a.test/", "-o", str(output), "--resume", str(state))
 
     assert ended.code == 2
-    assert "not a file of this program" in " ".join(told(ended.err))
+    assert "not a file of this program" in " ".join(error_lines(ended.err))
     assert (state.read_bytes(), output.read_text()) == (before, "precious\n")
 
 
 def test_a_list_of_urls_is_crawled_and_what_is_none_gets_a_line(site: ServedSite, tmp_path: Path) -> None:
-    """One bad line of a thousand must not cost the others."""
+    """One invalid line of a thousand must not affect the others."""
     output = tmp_path / "out"
     origin = site.plan.origins[0]
     urls = f"# begin here\n\n{origin}/p/1\nno url at all\n{origin}/p/1\n"
@@ -157,7 +161,7 @@ def test_a_list_of_urls_is_crawled_and_what_is_none_gets_a_line(site: ServedSite
 
 
 def test_where_nothing_can_be_fetched_the_code_says_so(tmp_path: Path) -> None:
-    """A port where nobody listens, and a private address that was not allowed: each has its line."""
+    """A closed port, and a private address that was not allowed: each has its line."""
     output = tmp_path / "out"
     seeds = ("http://127.0.0.1:9/", "http://nobody.localhost:9/")
 
@@ -171,7 +175,7 @@ def test_where_nothing_can_be_fetched_the_code_says_so(tmp_path: Path) -> None:
 
 
 def test_a_second_ctrl_c_ends_at_once(site: ServedSite, tmp_path: Path) -> None:
-    """Also where what is in hand would take long; and no scratch folder stays behind."""
+    """Also where requests in flight would take long; no temporary folder remains."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     order = crawl(site, "-o", str(tmp_path / "out"), "--delay", "3")
@@ -199,14 +203,14 @@ def test_two_crawls_do_not_write_one_file(site: ServedSite, tmp_path: Path) -> N
         second = run(*order)
 
         assert second.code == 2
-        assert "another crawl is writing it" in second.err
+        assert "another crawl is writing to it" in second.err
     finally:
         first.kill()
         first.communicate()
 
 
 def test_a_slow_reader_holds_up_only_the_lines(site: ServedSite) -> None:
-    """Somebody pages through the output: the requests do not time out for that."""
+    """With a pager as the reader: requests do not time out for it."""
     process = start(*crawl(site, "--timeout", "2", "--json"))
     wait_until(lambda: site.request_counts().total() >= len(site.plan.pages), "all is asked", process=process)
 
@@ -217,10 +221,10 @@ def test_a_slow_reader_holds_up_only_the_lines(site: ServedSite) -> None:
 
 
 def test_a_site_of_others_is_not_crawled_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One line says what to do, before anything is asked."""
+    """One line with what to do, before anything is fetched."""
     monkeypatch.delenv("STRIDER_CONTACT")
 
     ended = run("https://example.com/", "-o", "/dev/null")
 
     assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert "say --contact" in ended.err
+    assert "give --contact" in ended.err

@@ -1,4 +1,4 @@
-"""What becomes of pages that people ask about: short ones, and those that ask not to be stored."""
+"""Records of unusual pages: short ones, and those that ask not to be stored."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def home() -> Iterator[str]:
 def test_short_pages_are_rejected_unless_they_lead_on_and_noindex_is_a_page(
     home: str, tmp_path: Path
 ) -> None:
-    """And links that are no URL have no line."""
+    """Links that are not URLs have no line."""
     output = tmp_path / "pages.jsonl"
 
     ended = run(home, "--allow-private", "--delay", "0", "-q", "-o", str(output))

@@ -1,4 +1,4 @@
-"""Interrupted at any moment, a crawl goes on: nothing lost, no line doubled, nothing done fetched again."""
+"""Interrupted at any moment, a crawl resumes: nothing lost, no line doubled, nothing fetched again."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def crawl(site: ServedSite, tmp_path: Path, *more: str) -> tuple[str, ...]:
 
 
 def check_access(site: ServedSite) -> None:
-    """As for one crawl without an end in the middle: politeness outlives the process."""
+    """As in one crawl without an interruption: politeness outlives the process."""
     assert_only_known_urls_were_asked(site)
     assert_robots_came_first(site)
     assert_polite(site, delay_seconds=DELAY_SECONDS)
@@ -62,7 +62,7 @@ def requests(site: ServedSite) -> int:
 def test_after_ctrl_c_the_same_command_goes_on_without_a_second_fetch(
     site: ServedSite, tmp_path: Path
 ) -> None:
-    """What was fetched has become lines before the process ended."""
+    """Fetched pages became lines before the process ended."""
     order = crawl(site, tmp_path)
 
     first = interrupt_when(start(*order), lambda: requests(site) >= 20, INTERRUPT)
@@ -81,7 +81,7 @@ def test_after_ctrl_c_the_same_command_goes_on_without_a_second_fetch(
 def test_a_crawl_that_is_interrupted_again_and_again_comes_to_its_end(
     site: ServedSite, tmp_path: Path
 ) -> None:
-    """Whatever it was doing each time."""
+    """Whatever it did each time."""
     order = crawl(site, tmp_path)
 
     for most in (4, 18, 33):
@@ -98,7 +98,7 @@ def test_a_crawl_that_is_interrupted_again_and_again_comes_to_its_end(
 def test_after_a_kill_nothing_is_lost_and_no_line_is_doubled(
     site: ServedSite, tmp_path: Path, seed: int
 ) -> None:
-    """At random moments; what the last second had fetched is fetched once more, and nothing else."""
+    """At random moments; requests of the last second are repeated, and nothing else."""
     order, chance = crawl(site, tmp_path), Random(seed)
     kills = 0
     for most in sorted(chance.sample(range(1, 50), 3)):
@@ -114,7 +114,7 @@ def test_after_a_kill_nothing_is_lost_and_no_line_is_doubled(
 
 @pytest.mark.parametrize("number", [pytest.param(INTERRUPT, id="ctrl-c"), pytest.param(KILL, id="kill -9")])
 def test_the_limit_of_pages_counts_those_from_before(site: ServedSite, tmp_path: Path, number: int) -> None:
-    """Also those of hosts that are looked at last; else each interruption would allow a few more."""
+    """Also of hosts that are read last; otherwise each interruption would allow a few more."""
     order = crawl(site, tmp_path, "--max-pages", "16")
 
     first = interrupt_when(start(*order), lambda: requests(site) >= 12, number)
@@ -128,19 +128,19 @@ def test_the_limit_of_pages_counts_those_from_before(site: ServedSite, tmp_path:
 
 
 def test_what_is_complete_is_not_begun_again(site: ServedSite, tmp_path: Path) -> None:
-    """The same command twice asks nobody anything the second time."""
+    """The same command repeated sends no request."""
     order = crawl(site, tmp_path, "--max-pages", "5")
     assert run(*order).code == 0
     lines, asked = lines_of(tmp_path / "pages.jsonl"), requests(site)
 
     again = run(*order)
 
-    assert (again.code, again.err) == (0, "this crawl is complete; nothing is left to do\n")
+    assert (again.code, again.err) == (0, "this crawl is complete; nothing to do\n")
     assert (lines_of(tmp_path / "pages.jsonl"), requests(site)) == (lines, asked)
 
 
 def test_another_crawl_is_refused_the_state_and_told_why(site: ServedSite, tmp_path: Path) -> None:
-    """And both files stay as they are."""
+    """Both files stay as they are."""
     assert run(*crawl(site, tmp_path, "--max-pages", "3")).code == 0
     before = (tmp_path / "pages.jsonl").read_bytes()
 
@@ -152,8 +152,8 @@ def test_another_crawl_is_refused_the_state_and_told_why(site: ServedSite, tmp_p
 
 
 def test_a_second_process_on_the_same_state_is_refused(site: ServedSite, tmp_path: Path) -> None:
-    """Two that write one file would each lose what the other has."""
-    order = crawl(site, tmp_path, "--delay", "4")  # so that the first is still at it, on any machine
+    """Two that write one file would each lose the lines of the other."""
+    order = crawl(site, tmp_path, "--delay", "4")  # so that the first still runs, on any machine
     first = start(*order)
     try:
         wait_until(lambda: requests(site) >= 1, "it asks", process=first)
@@ -168,7 +168,7 @@ def test_a_second_process_on_the_same_state_is_refused(site: ServedSite, tmp_pat
 
 
 def test_an_output_that_was_cut_short_since_is_refused(site: ServedSite, tmp_path: Path) -> None:
-    """Lines that are gone cannot be made up."""
+    """Missing lines cannot be restored."""
     order = crawl(site, tmp_path)
     assert interrupt_when(start(*order), lambda: requests(site) >= 20, INTERRUPT).code == 130
     (tmp_path / "pages.jsonl").write_bytes(b"")
@@ -180,7 +180,7 @@ def test_an_output_that_was_cut_short_since_is_refused(site: ServedSite, tmp_pat
 
 
 def test_an_output_that_was_deleted_since_is_told_with_a_way_out(site: ServedSite, tmp_path: Path) -> None:
-    """Of what is saved nothing can go on without its lines; following the advice begins anew."""
+    """The state cannot be resumed without its lines; following the advice starts again."""
     order = crawl(site, tmp_path, "--max-pages", "12")
     assert interrupt_when(start(*order), lambda: requests(site) >= 5, INTERRUPT).code == 130
     (tmp_path / "pages.jsonl").unlink()
@@ -189,7 +189,7 @@ def test_an_output_that_was_deleted_since_is_told_with_a_way_out(site: ServedSit
 
     state = tmp_path / "state"
     assert refused.code == 2
-    assert f"pages.jsonl is gone, and what is saved in {state} belongs to it" in refused.err
+    assert f"pages.jsonl is missing, and the state in {state} belongs to it" in refused.err
     assert f"delete {state} as well" in refused.err
     state.unlink()
     assert run(*order).code == 0

@@ -1,4 +1,4 @@
-"""What the environment says of the services holds in `strider crawl`, which is made of them."""
+"""Settings of the services in the environment apply to `strider crawl`, which runs them."""
 
 from __future__ import annotations
 
@@ -51,6 +51,6 @@ def test_a_setting_that_cannot_be_is_wrong_usage(
     ended = run("http://127.0.0.1:1/", "--allow-private", "-q")
 
     assert ended.code == 2
-    assert ended.err.startswith("strider crawl: ")
+    assert ended.err.startswith("strider: ")
     assert name in ended.err
     assert "Traceback" not in ended.err

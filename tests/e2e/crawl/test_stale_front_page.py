@@ -1,4 +1,4 @@
-"""A front page that names nothing new hides nothing, where a sitemap or a feed names it."""
+"""Pages that only a sitemap or a feed names are found behind an unchanged front page."""
 
 from __future__ import annotations
 

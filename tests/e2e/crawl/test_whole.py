@@ -1,4 +1,4 @@
-"""`strider crawl` on a generated site, from its first URL to its proven end."""
+"""`strider crawl` on a generated site, from its first URL to its completion."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from strider.cli.embedded.further import FURTHER
-from strider.cli.embedded.lines import FIELDS
+from strider.cli.crawl.results import EXTRA_FIELDS, RESULT_FIELDS
 from strider.testing.site import ServedSite, SiteShape, serve_site
 from tests.e2e.checks import (
     asked_too_often,
@@ -38,7 +37,7 @@ def crawl(site: ServedSite, *more: str) -> tuple[str, ...]:
 
 @pytest.mark.req("S3.17.3", "S0.1.11", "S1.2.12")
 def test_every_page_is_a_line_and_everything_else_says_why(site: ServedSite, tmp_path: Path) -> None:
-    """The expected sets come from how the site was built; the access log is the site's own."""
+    """The expected sets come from the plan of the site; the access log is the site's own."""
     output = tmp_path / "pages.jsonl"
 
     ended = run(*crawl(site, "--delay", "0.4", "-o", str(output), "--json"))
@@ -50,7 +49,7 @@ def test_every_page_is_a_line_and_everything_else_says_why(site: ServedSite, tmp
     assert_robots_came_first(site)
     assert_polite(site, delay_seconds=0.4)
     assert asked_too_often(site) == {}
-    assert {tuple(line) for line in lines} == {FIELDS}
+    assert {tuple(line) for line in lines} == {RESULT_FIELDS}
     answered = [line for line in lines if line["status"]]
     assert [line["url"] for line in answered if not line["duration_ms"]] == []
     missing = [line for line in answered if line["status"] == 404]
@@ -72,12 +71,12 @@ def test_the_delay_is_kept_between_any_two_requests_to_a_host(site: ServedSite, 
     ended = run(*order)
 
     assert ended.code == 0
-    # The site notes a request when it gets round to it: on a busy machine that is not at once.
+    # The site logs a request with a delay on a busy machine.
     assert min(site.shortest_intervals().values()) >= 0.5
 
 
 def test_a_host_gets_as_many_requests_at_a_time_as_was_said(site: ServedSite, tmp_path: Path) -> None:
-    """One by default; the slow page keeps its place while others are asked for."""
+    """One by default; the slow page keeps its slot while others are fetched."""
     ended = run(*crawl(site, *QUICK, "--delay", "0", "--per-host", "3", "-q", "-o", str(tmp_path / "out")))
 
     assert ended.code == 0
@@ -94,7 +93,7 @@ def _at_a_time(lines: list) -> int:
 
 @pytest.mark.parametrize("most", [1, 7])
 def test_no_more_pages_are_fetched_than_was_said(site: ServedSite, tmp_path: Path, most: int) -> None:
-    """What was known and not fetched says so."""
+    """URLs that were found and not fetched have the reason."""
     output = tmp_path / "out"
 
     ended = run(*crawl(site, "--delay", "0", "--max-pages", str(most), "-q", "-o", str(output)))
@@ -115,7 +114,7 @@ def test_no_more_pages_are_fetched_than_was_said(site: ServedSite, tmp_path: Pat
 def test_no_host_gives_more_pages_and_none_gives_more_bytes_than_was_said(
     site: ServedSite, tmp_path: Path, limits: tuple[str, ...], most: int
 ) -> None:
-    """A page of this site has some eight hundred bytes as it is sent."""
+    """A page of this site has some eight hundred bytes before decompression."""
     output = tmp_path / "out"
 
     ended = run(*crawl(site, "--delay", "0", *limits, "-q", "-o", str(output)))
@@ -129,7 +128,7 @@ def test_no_host_gives_more_pages_and_none_gives_more_bytes_than_was_said(
 
 
 def test_only_pages_means_only_pages(site: ServedSite, tmp_path: Path) -> None:
-    """The summary still counts the rest."""
+    """The summary still counts the others."""
     output = tmp_path / "out"
 
     ended = run(*crawl(site, *QUICK, "--delay", "0", "--only-pages", "--json", "-o", str(output)))
@@ -139,7 +138,7 @@ def test_only_pages_means_only_pages(site: ServedSite, tmp_path: Path) -> None:
 
 
 def test_csv_has_the_same_columns(site: ServedSite, tmp_path: Path) -> None:
-    """Texts with line ends in them are one field."""
+    """Texts with line ends are one field."""
     output = tmp_path / "out.csv"
 
     ended = run(*crawl(site, *QUICK, "--delay", "0", "--format", "csv", "-q", "-o", str(output)))
@@ -147,13 +146,13 @@ def test_csv_has_the_same_columns(site: ServedSite, tmp_path: Path) -> None:
     assert ended.code == 0
     with output.open(newline="", encoding="utf-8") as rows:
         lines = list(csv.DictReader(rows))
-    assert tuple(lines[0]) == FIELDS
+    assert tuple(lines[0]) == RESULT_FIELDS
     assert {line["url"] for line in lines if line["outcome"] == "page"} == site.plan.pages
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
 def test_who_wants_more_of_a_page_gets_more_fields(site: ServedSite, tmp_path: Path, form: str) -> None:
-    """In every line the same ones, empty in those that are no page; the others stay as they are."""
+    """The same in every line, empty without a page; the other fields do not change."""
     output = tmp_path / "out"
     wanted = ("--extract", "records", "--format", form, "-q", "-o", str(output))
 
@@ -162,7 +161,7 @@ def test_who_wants_more_of_a_page_gets_more_fields(site: ServedSite, tmp_path: P
     assert ended.code == 0
     with output.open(newline="", encoding="utf-8") as rows:
         lines = list(csv.DictReader(rows)) if form == "csv" else [json.loads(row) for row in rows]
-    assert {tuple(line) for line in lines} == {(*FIELDS, *FURTHER["records"])}
+    assert {tuple(line) for line in lines} == {(*RESULT_FIELDS, *EXTRA_FIELDS["records"])}
     pages = [line for line in lines if line["outcome"] == "page"]
     assert {line["url"] for line in pages} == site.plan.pages
     assert all(line["main_text"] and line["kind"] for line in pages)
@@ -170,7 +169,7 @@ def test_who_wants_more_of_a_page_gets_more_fields(site: ServedSite, tmp_path: P
 
 
 def test_lines_go_to_standard_output_where_no_file_is_named(site: ServedSite) -> None:
-    """And nothing else does, so that they can be piped."""
+    """And nothing else, so that they can be piped."""
     ended = run(*crawl(site, "--delay", "0", "--max-pages", "3"))
 
     lines = [json.loads(line) for line in ended.out.splitlines()]

@@ -19,7 +19,7 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import SCHEMAS, SEEDS_SUBMITTED
 from strider.indexer.adapters import PostgresTables
-from strider.indexer.core import RowChanges, decision_rows, row_of
+from strider.indexer.core import Changes, decisions_of, row_of
 from strider.messaging.compacted_table import CompactedTableReader
 from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import TopicPartition
@@ -107,10 +107,10 @@ async def test_seeds_go_in_and_pages_come_out(
         a_page(f"{site}/{number}", fetched_at_ms=FETCHED_AT_MS + number // 3, status=200 + number % 2)
         for number in range(25)
     ]
-    await PostgresTables(postgres).write(
-        RowChanges(
+    await PostgresTables(postgres).keep(
+        Changes(
             pages=[row_of(page, page.page.text) for page in pages],
-            decisions=[*decision_rows(a_decision(f"{site}/no", reasons=("excluded",)))],
+            decisions=[*decisions_of(a_decision(f"{site}/no", reasons=("excluded",)))],
         )
     )
     process = start(topics, database)

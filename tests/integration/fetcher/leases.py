@@ -1,4 +1,4 @@
-"""Leases as the scheduler writes them, on any frontier, and the requests that go with them."""
+"""Leases as the scheduler writes them, on any frontier, and their fetch requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EPOCH = 5
 
 
 def entry(url: str) -> EntryRecorded:
-    """Make the entry of a URL."""
+    """Return the entry of a URL."""
     return EntryRecorded(
         job_id="job",
         url_key=sha256(url.encode()).hexdigest(),
@@ -40,7 +40,7 @@ class FrontierLeases:
         self._taken: set[int] = set()
 
     async def lease(self, *urls: str, lease_ms: int = 60_000) -> list[FetchRequested]:
-        """Accept URLs, and give a request for each that may be made now."""
+        """Accept URLs, and return a request for each that may be made now."""
         found: list[FetchRequested] = []
         by_shard: dict[int, list[EntryRecorded]] = {}
         for url in urls:

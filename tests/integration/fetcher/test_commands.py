@@ -31,7 +31,7 @@ async def _strider(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:
     return run.returncode, [json.loads(line) for line in out.splitlines()], said.decode()
 
 
-async def test_a_fetch_tells_its_way_and_what_it_found() -> None:
+async def test_a_fetch_reports_its_redirects_and_result() -> None:
     plays = {"/a": sends(redirect_response("/b")), "/b": sends(http_response(headers=('ETag: "x"',)))}
     async with serve_hostile(plays) as server:
         code, (told,), said = await _strider("fetch", server.url("/a"), "--allow-private", "--delay", "0")
@@ -45,7 +45,7 @@ async def test_a_fetch_tells_its_way_and_what_it_found() -> None:
     assert told["timings_ms"]["total"] > 0
 
 
-async def test_a_fetch_names_the_limit_that_bit() -> None:
+async def test_a_fetch_names_the_limit_that_applied() -> None:
     plays = {path: row.script for path, row in (FAILING_CASES | ACCEPTED_CASES).items()}
     async with serve_hostile(plays) as server:
         urls = [server.url(path) for path in ("/huge-header", "/gzip-bomb", "/slow-head")]
@@ -64,7 +64,7 @@ async def test_a_fetch_names_the_limit_that_bit() -> None:
     ]
 
 
-async def test_redirects_end_where_their_target_may_not_be_asked() -> None:
+async def test_redirects_end_at_a_refused_target() -> None:
     async with serve_hostile({"/": sends(redirect_response("http://169.254.169.254/latest"))}) as server:
         code, (told,), _ = await _strider("fetch", server.url("/"), "--allow-private")
 
@@ -72,8 +72,8 @@ async def test_redirects_end_where_their_target_may_not_be_asked() -> None:
     assert server.requested_paths == ["/"]
 
 
-async def test_robots_are_asked_as_the_crawler_asks_them() -> None:
-    """What cannot be reached denies, what is not there allows."""
+async def test_robots_txt_is_fetched_as_the_crawler_does() -> None:
+    """An unreachable robots.txt denies, a missing one allows."""
     rules = b"User-agent: *\nDisallow: /x\n"
     async with (
         serve_hostile({"/robots.txt": sends(http_response(rules))}) as there,
@@ -93,8 +93,8 @@ async def test_robots_are_asked_as_the_crawler_asks_them() -> None:
     assert (there.requested_paths, broken.requested_paths) == (["/robots.txt"], ["/robots.txt"])
 
 
-async def test_half_a_rule_is_none() -> None:
-    """What the limit cuts in two would deny another place; the scheduler leaves it out as well."""
+async def test_a_truncated_rule_is_ignored() -> None:
+    """A rule that the limit truncates would deny another path; the scheduler ignores it as well."""
     first = b"User-agent: *\n"
     rules = first + b"#" * (512_000 - len(first) - 13) + b"\nDisallow: /private/and/more\n"
     async with serve_hostile({"/robots.txt": sends(http_response(rules))}) as server:
@@ -114,7 +114,7 @@ async def test_half_a_rule_is_none() -> None:
         pytest.param(("/a",), "say the whole of it", id="path"),
     ],
 )
-async def test_what_cannot_be_meant_is_told_before_anything_is_asked(
+async def test_invalid_arguments_are_reported_before_any_request(
     arguments: tuple[str, ...], why: str
 ) -> None:
     async with serve_hostile({"/": sends(http_response())}) as server:
@@ -124,8 +124,8 @@ async def test_what_cannot_be_meant_is_told_before_anything_is_asked(
     assert why in said
 
 
-async def test_what_lacks_here_is_told_of_each_url(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The service would wait until a proxy is back; a person is told."""
+async def test_missing_prerequisites_are_reported_for_each_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service would wait until a proxy is back; a person gets an error."""
     monkeypatch.setenv("CRAWLER_PROXIES_ENABLED", "true")
     monkeypatch.setenv("CRAWLER_PROXY_URLS", "http://127.0.0.1:9")
     urls = [f"http://127.0.0.1:1/{number}" for number in range(MAX_CONSECUTIVE_FAILURES + 2)]
@@ -134,10 +134,10 @@ async def test_what_lacks_here_is_told_of_each_url(monkeypatch: pytest.MonkeyPat
 
     assert (code, said.count("Traceback")) == (1, 0)
     assert [each["reason"] for each in told] == ["proxy_unreachable"] * len(urls)
-    assert (told[-1]["message"], told[-1]["before_connect"]) == ("none of 1 proxies is in use", True)
+    assert (told[-1]["message"], told[-1]["before_connect"]) == ("none of 1 proxies is enabled", True)
 
 
-async def test_authorities_that_are_none_are_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_invalid_ca_file_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FETCHER_CA_FILE", __file__)
 
     code, told, said = await _strider("fetch", "http://127.0.0.1:1/", "--allow-private")

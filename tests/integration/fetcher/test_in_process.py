@@ -1,4 +1,4 @@
-"""The whole fetcher in one process: the loop, the marks in memory, real sockets."""
+"""The whole fetcher in one process: consumer loop, marks in memory, real sockets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import FetchCompleted, FetchRequested, PageFetched
 from strider.contracts.generated.topics import FETCH_REQUESTS, FETCHER_DLQ, FETCHES_COMPLETED, PAGES_FETCHED
-from strider.fetcher.adapters import open_fetch_client, rules_of
+from strider.fetcher.adapters import open_fetch_client, redirect_rules_of
 from strider.fetcher.settings import FetcherSettings
 from strider.fetcher.topology import GROUP, Fetcher, loop_settings
 from strider.frontier.memory.frontier import MemoryFrontier
@@ -42,7 +42,7 @@ CODEC = Codec(SchemaStore.bundled())
 TOPICS = (FETCH_REQUESTS, PAGES_FETCHED, FETCHES_COMPLETED, FETCHER_DLQ)
 
 
-class House:
+class InProcessFetcher:
     """A broker in memory, a frontier in memory, and one fetcher."""
 
     def __init__(self, *, max_in_flight: int = 1, **set_so: Any) -> None:
@@ -57,9 +57,9 @@ class House:
         settings = FetcherSettings(
             crawl=CrawlSettings(allow_private=True, contact="bot@example.org"), **set_so
         )
-        self.asker = open_fetch_client(settings, self.frontier, clock=clock, process_name="one")
+        self.client = open_fetch_client(settings, self.frontier, clock=clock, process_name="one")
         fetcher = Fetcher(
-            self.asker, rules=rules_of(settings), codec=CODEC, clock=clock, objects=self.objects
+            self.client, rules=redirect_rules_of(settings), codec=CODEC, clock=clock, objects=self.objects
         )
         bus = InProcessBus(self.broker)
         speaker = EventPublisher(bus, CODEC, service=GROUP, shards=SHARDS, clock=clock)
@@ -81,7 +81,7 @@ class House:
         )
 
     def write(self, *requests: FetchRequested) -> None:
-        """Put requests on their topic."""
+        """Publish requests on their topic."""
         for request in requests:
             encoded = CODEC.encode(FETCH_REQUESTS, request)
             key = FETCH_REQUESTS.key_of(request)
@@ -111,24 +111,24 @@ class House:
 
 
 @contextlib.asynccontextmanager
-async def house(*, max_in_flight: int = 1, **set_so: Any) -> AsyncIterator[House]:
-    made = House(max_in_flight=max_in_flight, **set_so)
+async def in_process(*, max_in_flight: int = 1, **set_so: Any) -> AsyncIterator[InProcessFetcher]:
+    made = InProcessFetcher(max_in_flight=max_in_flight, **set_so)
     running_loop = asyncio.create_task(made.loop.run())
     try:
         yield made
     finally:
-        made.asker.finish_within(0.1)
+        made.client.finish_within(0.1)
         made.loop.request_stop()
         await running_loop
-        await made.asker.close()
+        await made.client.close()
         await made.objects.close()
 
 
 @pytest.mark.req("S3.7.3", "S3.7.4", "S4.14.1")
-async def test_each_request_is_made_once_and_answered_once() -> None:
+async def test_each_request_is_made_and_published_once() -> None:
     async with (
         serve_hostile({"/a": sends(http_response()), "/b": sends(http_response(b"x" * 600_000))}) as server,
-        house() as one,
+        in_process() as one,
     ):
         urls = [server.url(path, host=f"h{n}.localhost") for n in range(15) for path in ("/a", "/b")]
         urls = [url for n, url in enumerate(urls) if n % 2 == (n // 2) % 2]
@@ -145,9 +145,9 @@ async def test_each_request_is_made_once_and_answered_once() -> None:
         assert {page.body for page in one.pages if page.url.endswith("/a")} == {PAGE}
 
 
-async def test_a_message_that_comes_again_is_not_fetched_again() -> None:
+async def test_a_redelivered_message_is_not_fetched_again() -> None:
     """At-least-once delivery must cost no site a request."""
-    async with serve_hostile({"/": sends(http_response())}) as server, house() as one:
+    async with serve_hostile({"/": sends(http_response())}) as server, in_process() as one:
         wanted = await one.leasing.lease(server.url("/", host="a.localhost"))
         one.write(*wanted)
         await one.drained()
@@ -157,8 +157,8 @@ async def test_a_message_that_comes_again_is_not_fetched_again() -> None:
         assert (len(server.requested_paths), len(one.ends), len(one.pages)) == (1, 1, 1)
 
 
-async def test_a_lease_that_has_run_out_is_dropped() -> None:
-    async with serve_hostile({"/": sends(http_response())}) as server, house() as one:
+async def test_an_expired_lease_is_dropped() -> None:
+    async with serve_hostile({"/": sends(http_response())}) as server, in_process() as one:
         wanted = await one.leasing.lease(server.url("/", host="a.localhost"), lease_ms=1)
         await asyncio.sleep(0.05)
         one.write(*wanted)
@@ -168,19 +168,19 @@ async def test_a_lease_that_has_run_out_is_dropped() -> None:
 
 
 async def test_a_group_may_have_several_requests_at_a_time() -> None:
-    """Their leases say how many; messages of one key would else wait for each other."""
+    """Their leases say how many; messages of one key would otherwise wait for each other."""
     async with (
         serve_hostile({"/1": sends_nothing, "/2": sends_nothing, "/3": sends_nothing}) as server,
-        house(max_in_flight=3) as one,
+        in_process(max_in_flight=3) as one,
     ):
         one.write(*await one.leasing.lease(*(server.url(f"/{n}", host="a.localhost") for n in (1, 2, 3))))
 
         await one.until(lambda: len(server.requested_paths) == 3)
 
 
-async def test_a_stop_leaves_an_outcome_of_everything_that_was_begun() -> None:
+async def test_shutdown_publishes_an_outcome_of_every_started_request() -> None:
     async with serve_hostile({"/slow": sends_nothing, "/soon": sends(http_response())}) as server:
-        async with house() as one:
+        async with in_process() as one:
             wanted = await one.leasing.lease(
                 *(server.url("/slow", host=f"h{n}.localhost") for n in range(5)),
                 server.url("/soon", host="s.localhost"),
@@ -193,14 +193,14 @@ async def test_a_stop_leaves_an_outcome_of_everything_that_was_begun() -> None:
 
 
 @pytest.mark.req("S2.1.6", "S2.1.7", "S2.1.8")
-async def test_without_a_network_nothing_is_asked_until_it_is_back() -> None:
-    """Our own outage must not cost sites their tries: it is told as ours, and waited out."""
+async def test_without_a_network_nothing_is_sent_until_it_is_back() -> None:
+    """Our own outage must not cost sites their tries: it is reported as ours, and waited for."""
     endpoint = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
     place = f"127.0.0.1:{endpoint.sockets[0].getsockname()[1]}"
     plays = {"/": sends(http_response()), "/gone": sends_then_resets(b"")}
     async with (
         serve_hostile(plays) as server,
-        house(network_checks=(place,), network_check_seconds=0.05) as one,
+        in_process(network_checks=(place,), network_check_seconds=0.05) as one,
     ):
         hosts = (f"h{n}.localhost" for n in range(9))
         first, second = [await one.leasing.lease(server.url("/gone", host=next(hosts))) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""What these tests share: real servers with one job on them, and a made-up web around it."""
+"""Fixtures: real servers with one job on them, and a simulated web."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from .scheduler_process import Place
+from .scheduler_process import CrawlOnServers
 
 
 @pytest.fixture
-async def place(kafka_bootstrap: str, redis_url: str) -> AsyncIterator[Place]:
-    place = Place(kafka_bootstrap, redis_url, seed=3)
+async def place(kafka_bootstrap: str, redis_url: str) -> AsyncIterator[CrawlOnServers]:
+    place = CrawlOnServers(kafka_bootstrap, redis_url, seed=3)
     await place.begin()
     yield place
     await place.close()

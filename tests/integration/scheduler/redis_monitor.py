@@ -1,4 +1,4 @@
-"""What a Redis was asked to do, and what was done there, by its own account (MONITOR)."""
+"""Calls and writes of a Redis server, as reported by MONITOR."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 _LINE = re.compile(r'^\+[\d.]+ \[\d+ (?P<who>[^\]]+)\] "(?P<command>[^"]+)"(?P<rest>.*)$')
 _CALL = re.compile(r'\{(?P<shard>\d+)\}:header" "(?P<caller>(?:[^"\\]|\\.)+)"')
-"""Who owns nothing says nothing of itself."""
+"""Callers without an epoch own no shard."""
 _EPOCH_BYTES = 6
 _READS = re.compile(
     "EXISTS|GET|H(EXISTS|GET|GETALL|KEYS|LEN|MGET|RANDFIELD|SCAN|VALS)|INFO|L(INDEX|LEN|RANGE)|MEMORY|"
@@ -21,7 +21,7 @@ _READS = re.compile(
 
 
 @dataclass(slots=True)
-class Call:
+class RedisCall:
     """One script call of an owner of a shard."""
 
     shard: int
@@ -30,47 +30,49 @@ class Call:
     """Commands of the script that changed something."""
 
 
-class Account:
-    """Everything that was done since it was opened."""
+class RedisCallLog:
+    """All calls since the log was opened."""
 
     def __init__(self) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[RedisCall] = []
 
-    def hear(self, line: str) -> None:
-        """Take one line. Those of a script follow its call, since a server does one thing at a time."""
+    def add(self, line: str) -> None:
+        """Add a line of MONITOR. Lines of a script follow its call, since the server is single-threaded."""
         heard = _LINE.match(line)
         if heard is None:
             return
         command = heard["command"].upper()
         if heard["who"] != "lua":
             called = _CALL.search(heard["rest"]) if command == "FCALL" else None
-            self.calls.append(Call(int(called["shard"]), _epoch(called["caller"])) if called else Call(-1, 0))
+            self.calls.append(
+                RedisCall(int(called["shard"]), _epoch(called["caller"])) if called else RedisCall(-1, 0)
+            )
         elif self.calls and not _READS.fullmatch(command):
             self.calls[-1].writes.append(command)
 
-    def older(self, epochs: Sequence[int]) -> list[Call]:
-        """Give the calls of owners before those of these epochs."""
+    def older(self, epochs: Sequence[int]) -> list[RedisCall]:
+        """Return the calls of earlier owners than those of these epochs."""
         return [call for call in self.calls if call.shard >= 0 and call.epoch < epochs[call.shard]]
 
 
 def _epoch(caller: str) -> int:
-    """Take the epoch out of what a caller says of itself, which is told escaped."""
+    """Return the epoch in a caller's escaped description."""
     said = caller.encode("latin-1").decode("unicode_escape").encode("latin-1")
     return int.from_bytes(said[:_EPOCH_BYTES])
 
 
 @asynccontextmanager
-async def monitored(url: str) -> AsyncIterator[Account]:
-    """Listen to a server for a while."""
+async def monitored(url: str) -> AsyncIterator[RedisCallLog]:
+    """Monitor a server within the context."""
     address = urlsplit(url)
     reader, writer = await asyncio.open_connection(address.hostname, address.port, limit=1 << 24)
     writer.write(b"MONITOR\r\n")
     assert await reader.readline() == b"+OK\r\n"
-    account = Account()
+    account = RedisCallLog()
 
     async def listen() -> None:
         while line := await reader.readline():
-            account.hear(line.decode(errors="replace").rstrip())
+            account.add(line.decode(errors="replace").rstrip())
 
     listening = asyncio.create_task(listen())
     try:

@@ -1,4 +1,4 @@
-"""The scheduler as a process on a real broker and a real Valkey, with a made-up web around it."""
+"""The scheduler as a process on a real broker and a real Valkey, with a simulated web."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from strider.runtime.consumer.spec import ConsumerPorts
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.storage.redis import RedisOptions, connect
-from tests.unit.scheduler.simulation.pipeline import Ring
+from tests.unit.scheduler.simulation.pipeline import SimulatedPipeline
 from tests.unit.scheduler.simulation.web import Web, a_web
 
 DELAY_SECONDS = 0.3
@@ -44,8 +44,8 @@ SHARDS = 12
 DEADLINE_SECONDS = 240.0
 
 
-class Process:
-    """One scheduler."""
+class SchedulerProcess:
+    """One scheduler process."""
 
     def __init__(self, bootstrap: str, redis_url: str, log: Path, **settings: str) -> None:
         self.log = log
@@ -57,7 +57,7 @@ class Process:
             "REDIS_URL": redis_url,
             "STRIDER_SHARDS": str(SHARDS),
             "SCHEDULER_LEASE_SECONDS": "5",
-            # Its broken pages come in rows, and nobody has the minute that a tripped breaker takes.
+            # Failing pages follow each other, and a tripped breaker would take a minute.
             "SCHEDULER_BREAKER_FAILURES": "0",
             "SCHEDULER_BREAKER_REFUSALS": "0",
             **settings,
@@ -71,7 +71,7 @@ class Process:
                 stderr=stderr,
             )
 
-    def said(self, event: str) -> list[dict[str, Any]]:
+    def log_lines(self, event: str) -> list[dict[str, Any]]:
         lines = (json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{"))
         return [line for line in lines if line["event"] == event]
 
@@ -88,8 +88,8 @@ class Process:
             self._process.wait()
 
 
-class Place:
-    """Real servers, one job of its own on them, and the ring of that job."""
+class CrawlOnServers:
+    """Real servers, one job on them, and the simulated pipeline of that job."""
 
     def __init__(self, bootstrap: str, redis_url: str, *, seed: int) -> None:
         self.name = uuid.uuid4().hex[:8]
@@ -105,18 +105,18 @@ class Place:
             scope="any",
             max_depth=100,
             delay_seconds=DELAY_SECONDS,
-            host_patience_seconds=12,  # longer than the seven seconds that its hosts ask for
+            host_patience_seconds=12,  # longer than the seven seconds that its hosts back off
             request_timeout_seconds=3.0,
         )
-        self.ring = Ring(
+        self.pipeline = SimulatedPipeline(
             self.web,
-            self._speaker("ring"),
+            self._schema_publisher("ring"),
             self.clock,
             RedisLeaseMarks(self.redis),
             seed=seed,
             shards=SHARDS,
-            haste=0.1,
-            told={
+            time_factor=0.1,
+            link_fields={
                 "from_job_ids": (self.name,),
                 "from_execution_ids": (f"run-{self.name}",),
                 "from_crawl_spec_ids": (self.spec.crawl_spec_id,),
@@ -125,42 +125,45 @@ class Place:
         self._loop: ConsumerLoop | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def _speaker(self, service: str) -> EventPublisher:
+    def _schema_publisher(self, service: str) -> EventPublisher:
         return EventPublisher(self.bus, self.codec, service=service, shards=SHARDS, clock=self.clock)
 
     async def begin(self) -> None:
-        """Make the topics, start the fetcher, submit the start URLs."""
+        """Create the topics, start the fetcher, submit the start URLs."""
         wanted = [topic for topic in TOPICS.values() if topic.profile == "core"]
         await apply_topics(self.connection, wanted, shards=SHARDS)
-        await self.ring.speaker.publish([Publish(CRAWL_SPECS, self.spec)])
+        await self.pipeline.publisher.publish([Publish(CRAWL_SPECS, self.spec)])
         letters = DeadLetterWriter(SCHEDULER_DLQ, DeadLetterOrigin("fetcher", "fetcher"), clock=self.clock)
         ports = ConsumerPorts(
-            clock=self.clock, chance=SeededRandomness(1), publisher=self.ring.speaker, dead_letters=letters
+            clock=self.clock,
+            chance=SeededRandomness(1),
+            publisher=self.pipeline.publisher,
+            dead_letters=letters,
         )
         self._loop = ConsumerLoop(
             self.bus,
             self.codec,
-            (Subscription(FETCH_REQUESTS, self.ring.fetch),),
+            (Subscription(FETCH_REQUESTS, self.pipeline.fetch),),
             GroupSpec("fetcher", (FETCH_REQUESTS.name,), session_timeout_seconds=10),
             ports=ports,
         )
-        self._task = self.ring.spawn(self._loop.run())
+        self._task = self.pipeline.spawn(self._loop.run())
         for url in self.web.starts:
-            await self.ring.submit(url)
+            await self.pipeline.submit(url)
 
     async def close(self) -> None:
         if self._loop is not None and self._task is not None:
             self._loop.request_stop()
             await self._task
-        for task in self.ring.running:
+        for task in self.pipeline.running:
             task.cancel()
-        await asyncio.gather(*self.ring.running, return_exceptions=True)
-        await self.ring.speaker.close()
+        await asyncio.gather(*self.pipeline.running, return_exceptions=True)
+        await self.pipeline.publisher.close()
         await self.bus.close()
         await self.redis.close()
 
     async def entries(self) -> list[EntryRecorded]:
-        """Read what the log says of our job."""
+        """Return the records of this job in the log."""
         table = await self._read(FRONTIER)
         return [entry for entry in table if entry.job_id == self.name]
 
@@ -182,7 +185,7 @@ class Place:
         return [self.codec.decode(topic, value) for value in values.values()]
 
     async def until_closed(self) -> list[EntryRecorded]:
-        """Wait until all there should be is in the log, and closed."""
+        """Wait until all expected entries are in the log and closed."""
         wanted, denied = self.web.expected()
 
         async def is_closed() -> list[EntryRecorded]:
@@ -196,7 +199,7 @@ class Place:
     async def until(self, question: Callable[[], Any]) -> Any:
         deadline = self.clock.monotonic() + DEADLINE_SECONDS
         while not (answer := await question()):
-            self.ring.check()
+            self.pipeline.check()
             assert self.clock.monotonic() < deadline, "it did not happen in time"
             await asyncio.sleep(0.3)
         return answer

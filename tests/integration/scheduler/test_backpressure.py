@@ -1,4 +1,4 @@
-"""The ring is behind: nothing more is asked of the sites until it has caught up."""
+"""Backpressure: nothing is released while the pipeline is behind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strider.contracts.generated.topics import PAGES_FETCHED, TOPICS
 from strider.scheduler.core.release.backpressure import GATES
 from tests.faults.broker import Broker
 
-from .scheduler_process import SHARDS, Place, Process
+from .scheduler_process import SHARDS, CrawlOnServers, SchedulerProcess
 from .test_process import check, until_asked
 
 MOST = 60
@@ -22,7 +22,7 @@ UNREAD = 500
 
 
 @pytest.fixture
-async def broker(kafka_bootstrap: str, place: Place) -> AsyncIterator[Broker]:
+async def broker(kafka_bootstrap: str, place: CrawlOnServers) -> AsyncIterator[Broker]:
     """Open once the topics are there; what other tests have left unread is passed over."""
     broker = Broker(kafka_bootstrap, shards=SHARDS)
     await broker.open(*(TOPICS[gate.topic] for gate in GATES))
@@ -46,9 +46,9 @@ async def leave_unread(bootstrap: str, count: int) -> None:
         await producer.stop()
 
 
-def waiting(process: Process, group: str) -> float:
+def waiting(process: SchedulerProcess, group: str) -> float:
     """Ask the scheduler how far behind it takes a group to be; 0 before it says."""
-    heard = process.said("Health server started")
+    heard = process.log_lines("Listening")
     if not heard:
         return 0.0
     with urllib.request.urlopen(heard[-1]["url"] + "/metrics", timeout=5) as answer:
@@ -58,11 +58,11 @@ def waiting(process: Process, group: str) -> float:
 
 
 async def test_a_parser_that_stands_stops_the_release_and_its_return_starts_it(
-    place: Place, broker: Broker, tmp_path: Path
+    place: CrawlOnServers, broker: Broker, tmp_path: Path
 ) -> None:
     """It is stopped in the middle of a crawl, and told of by a metric; nothing is lost."""
     log = tmp_path / "scheduler.log"
-    process = Process(place.bootstrap, place.redis_url, log, SCHEDULER_RELEASE_LAG=str(MOST))
+    process = SchedulerProcess(place.bootstrap, place.redis_url, log, SCHEDULER_RELEASE_LAG=str(MOST))
     try:
         await until_asked(place, 20)
         await leave_unread(place.bootstrap, UNREAD)

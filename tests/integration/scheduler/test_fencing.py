@@ -1,4 +1,4 @@
-"""A scheduler that was frozen past its session wakes up among its successors' shards."""
+"""Fencing: a scheduler frozen past its session wakes up after its shards were taken over."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from strider.contracts.entry_states import is_allowed_transition
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
 from strider.frontier.redis.admin import ShardAdmin
+from strider.runtime.observability import log_events
 from tests.faults.broker import Broker
 
-from .redis_monitor import Account, monitored
-from .scheduler_process import SHARDS, Place, Process
+from .redis_monitor import RedisCallLog, monitored
+from .scheduler_process import SHARDS, CrawlOnServers, SchedulerProcess
 from .test_process import check, until_asked
 
 
 @pytest.fixture
-async def broker(kafka_bootstrap: str, place: Place) -> AsyncIterator[Broker]:
+async def broker(kafka_bootstrap: str, place: CrawlOnServers) -> AsyncIterator[Broker]:
     """Open once the topics are there."""
     broker = Broker(kafka_bootstrap, shards=SHARDS)
     await broker.open(FRONTIER, HOSTS)
@@ -34,15 +35,15 @@ FROZEN_SECONDS = 12.0
 """Twice the session; longer than a request with its margin, so that what was under way runs out meanwhile."""
 
 
-async def epochs(place: Place) -> list[int]:
+async def epochs(place: CrawlOnServers) -> list[int]:
     tending = ShardAdmin(place.redis)
     return [(await tending.state(number)).epoch for number in range(SHARDS)]
 
 
 @pytest.mark.req("S3.15.1")
-async def test_a_zombie_writes_nothing(place: Place, broker: Broker, tmp_path: Path) -> None:
+async def test_a_zombie_writes_nothing(place: CrawlOnServers, broker: Broker, tmp_path: Path) -> None:
     """Frozen with all it had in hand, replaced, woken: what it says then changes nothing anywhere."""
-    zombie = Process(place.bootstrap, place.redis_url, tmp_path / "zombie.log")
+    zombie = SchedulerProcess(place.bootstrap, place.redis_url, tmp_path / "zombie.log")
     heir = None
     began = {topic.name: await broker.ends(topic) for topic in (FRONTIER, HOSTS)}
     try:
@@ -51,8 +52,8 @@ async def test_a_zombie_writes_nothing(place: Place, broker: Broker, tmp_path: P
         frozen_at = time.monotonic()
         before = await epochs(place)
         # Comes to a process that does not run: it lies in its sockets, and is handled when it wakes.
-        await place.ring.discover(sorted(place.web.expected()[0]), page=place.web.starts[0])
-        heir = Process(place.bootstrap, place.redis_url, tmp_path / "heir.log")
+        await place.pipeline.discover(sorted(place.web.expected()[0]), page=place.web.starts[0])
+        heir = SchedulerProcess(place.bootstrap, place.redis_url, tmp_path / "heir.log")
 
         async def is_replaced() -> bool:
             now = await epochs(place)
@@ -67,7 +68,7 @@ async def test_a_zombie_writes_nothing(place: Place, broker: Broker, tmp_path: P
         check(place)
         now = await epochs(place)
         assert all(late >= early for late, early in zip(now, after, strict=True))
-        assert heir.said("Shard Taken")
+        assert heir.log_lines(log_events.SHARD_TAKEN_OVER.text)
     finally:
         zombie.close()
         if heir is not None:
@@ -79,7 +80,7 @@ async def test_a_zombie_writes_nothing(place: Place, broker: Broker, tmp_path: P
     await check_truth(broker, began, job_id=place.name)
 
 
-def tell(account: Account, after: Sequence[int]) -> None:
+def tell(account: RedisCallLog, after: Sequence[int]) -> None:
     """Print what the zombie tried."""
     tried = account.older(after)
     written = sum(len(call.writes) for call in tried)

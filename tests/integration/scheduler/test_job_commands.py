@@ -1,4 +1,4 @@
-"""A person at the command line, and the scheduler's process on a real Kafka and a real Valkey."""
+"""Job commands from the command line, on a real Kafka and a real Valkey."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strider.cli.words import app
 from strider.runtime.observability import log_events
 from tests.unit.scheduler.simulation.web import Host, Page, Web
 
-from .scheduler_process import Place, Process
+from .scheduler_process import CrawlOnServers, SchedulerProcess
 
 MANY = 400
 
@@ -25,27 +25,27 @@ MANY = 400
 @pytest.fixture
 async def place(
     kafka_bootstrap: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> AsyncIterator[Place]:
+) -> AsyncIterator[CrawlOnServers]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka_bootstrap)
     monkeypatch.setenv("REDIS_URL", redis_url)
     monkeypatch.setenv("STRIDER_SHARDS", "12")
-    place = Place(kafka_bootstrap, redis_url, seed=3)
+    place = CrawlOnServers(kafka_bootstrap, redis_url, seed=3)
     hosts = {name: Host(name) for name in (f"www.{place.name}.test", f"www.{place.name}-b.test")}
     pages = {url: Page(url) for name in hosts for url in (f"http://{name}/{n}" for n in range(MANY))}
     first, second = hosts
     home, other = f"http://{first}/", f"http://{second}/"
     pages[home] = Page(home, links=tuple(url for url in pages if first in url))
     pages[other] = Page(other, links=tuple(url for url in pages if second in url))
-    place.web = place.ring.web = Web(hosts, pages, (home, other))
+    place.web = place.pipeline.web = Web(hosts, pages, (home, other))
     await place.begin()
     yield place
     await place.close()
 
 
 @pytest.fixture
-def process(kafka_bootstrap: str, redis_url: str, tmp_path: Path) -> Iterator[Process]:
-    started = Process(kafka_bootstrap, redis_url, tmp_path / "scheduler.log")
+def process(kafka_bootstrap: str, redis_url: str, tmp_path: Path) -> Iterator[SchedulerProcess]:
+    started = SchedulerProcess(kafka_bootstrap, redis_url, tmp_path / "scheduler.log")
     yield started
     started.close()
 
@@ -57,25 +57,25 @@ async def strider(*words: str) -> Any:
     return json.loads(told.stdout)
 
 
-def visits(place: Place, host: str) -> int:
+def visits(place: CrawlOnServers, host: str) -> int:
     return sum(visit.host == host for visit in place.web.log)
 
 
-async def until(place: Place, is_so: Callable[[], bool]) -> None:
+async def until(place: CrawlOnServers, is_so: Callable[[], bool]) -> None:
     async def question() -> bool:
         return is_so()
 
     await place.until(question)
 
 
-async def test_people_stop_what_runs(place: Place, process: Process) -> None:
+async def test_people_stop_what_runs(place: CrawlOnServers, process: SchedulerProcess) -> None:
     """Block a host, pause and cancel the run: nothing is asked for two seconds later, and all is told why."""
     first, second = place.web.hosts
     run = f"run-{place.name}"
     await until(place, lambda: min(visits(place, first), visits(place, second)) > 3)
 
     await strider("hosts", "block", first, "--for", "1h", "--reason", "its owner called")
-    await until(place, lambda: len(process.said(log_events.JOB_COMMAND_RECEIVED.text)) == 1)
+    await until(place, lambda: len(process.log_lines(log_events.JOB_COMMAND_RECEIVED.text)) == 1)
     asked = visits(place, first)
     before = visits(place, second)
     await until(place, lambda: visits(place, second) > before + 3)

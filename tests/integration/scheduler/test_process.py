@@ -1,4 +1,4 @@
-"""A crawl by the scheduler's process on a real Kafka and a real Valkey; killed, and robbed of its memory."""
+"""A crawl by the scheduler's process on a real Kafka and a real Valkey: kills, and a lost working set."""
 
 from __future__ import annotations
 
@@ -14,21 +14,24 @@ from pathlib import Path
 import pytest
 
 from strider.frontier.redis.inspection import RunSnapshot, ShardInspector
+from strider.runtime.observability import log_events
 
-from .scheduler_process import DELAY_SECONDS, SHARDS, Place, Process
+from .scheduler_process import DELAY_SECONDS, SHARDS, CrawlOnServers, SchedulerProcess
 
 TOLERANCE_SECONDS = 0.15
 """The test's clock starts after the mark that the delay is counted from; on a busy machine not a little."""
 
-Start = Callable[[], Process]
+Start = Callable[[], SchedulerProcess]
 
 
 @pytest.fixture
 def start(kafka_bootstrap: str, redis_url: str, tmp_path: Path) -> Iterator[Start]:
-    running: list[Process] = []
+    running: list[SchedulerProcess] = []
 
-    def launch() -> Process:
-        running.append(Process(kafka_bootstrap, redis_url, tmp_path / f"scheduler-{len(running)}.log"))
+    def launch() -> SchedulerProcess:
+        running.append(
+            SchedulerProcess(kafka_bootstrap, redis_url, tmp_path / f"scheduler-{len(running)}.log")
+        )
         return running[-1]
 
     yield launch
@@ -36,7 +39,7 @@ def start(kafka_bootstrap: str, redis_url: str, tmp_path: Path) -> Iterator[Star
         process.close()
 
 
-def check(place: Place) -> None:
+def check(place: CrawlOnServers) -> None:
     """Every URL asked for as often as it had to be; robots first, one at a time, and the delay kept."""
     wanted, denied = place.web.expected()
     asked = {url: n for url, n in place.web.tries.items() if not url.endswith("/robots.txt")}
@@ -53,14 +56,14 @@ def check(place: Place) -> None:
                 assert after.began - before.began >= DELAY_SECONDS - TOLERANCE_SECONDS
 
 
-async def until_asked(place: Place, number: int) -> None:
+async def until_asked(place: CrawlOnServers, number: int) -> None:
     async def is_asked() -> bool:
         return sum(place.web.tries.values()) >= number
 
     await place.until(is_asked)
 
 
-async def test_a_crawl_is_orderly_and_ends(place: Place, start: Start) -> None:
+async def test_a_crawl_is_orderly_and_ends(place: CrawlOnServers, start: Start) -> None:
     scheduler = start()
 
     entries = await place.until_closed()
@@ -71,10 +74,10 @@ async def test_a_crawl_is_orderly_and_ends(place: Place, start: Start) -> None:
     assert denied <= set(reasons)
     assert {entry.state for entry in entries} == {"completed", "failed"}
     assert scheduler.end(signal.SIGTERM) == 0
-    assert scheduler.said("Message dead-lettered") == []
+    assert scheduler.log_lines("Message dead-lettered") == []
 
 
-async def test_kill_9_costs_no_fetch_and_no_url(place: Place, start: Start) -> None:
+async def test_kill_9_costs_no_fetch_and_no_url(place: CrawlOnServers, start: Start) -> None:
     """The leases live on in Valkey: whoever takes the shards goes on where it stopped."""
     chance = random.Random(1)
     for number in (15, 40):
@@ -94,7 +97,7 @@ async def test_budgets_hold_through_kills(kafka_bootstrap: str, redis_url: str, 
 
     How much is left over depends on how many pages were settled whose outcome the killed one had not read.
     """
-    place = Place(kafka_bootstrap, redis_url, seed=3)
+    place = CrawlOnServers(kafka_bootstrap, redis_url, seed=3)
     place.spec = replace(place.spec, max_pages_per_host=3, max_bytes=12_500, max_body_bytes=1_500)
     await place.begin()
     scheduler = start()
@@ -114,7 +117,7 @@ async def test_budgets_hold_through_kills(kafka_bootstrap: str, redis_url: str, 
     await place.close()
 
 
-async def is_quiet(place: Place) -> bool:
+async def is_quiet(place: CrawlOnServers) -> bool:
     """Say whether all is closed, and stays so for longer than anything takes here."""
     asked = len(place.web.log)
     for _ in range(2):
@@ -126,7 +129,7 @@ async def is_quiet(place: Place) -> bool:
 
 
 @pytest.mark.slow
-async def test_who_was_down_for_long_reads_before_it_asks_again(place: Place, start: Start) -> None:
+async def test_who_was_down_for_long_reads_before_it_asks_again(place: CrawlOnServers, start: Start) -> None:
     """Requests ended, and their leases ran out, while nobody read the outcomes: they count all the same."""
     first = start()
     await until_asked(place, 15)
@@ -145,7 +148,7 @@ async def test_who_was_down_for_long_reads_before_it_asks_again(place: Place, st
     check(place)
 
 
-async def test_an_emptied_valkey_is_rebuilt_from_the_log(place: Place, start: Start) -> None:
+async def test_an_emptied_valkey_is_rebuilt_from_the_log(place: CrawlOnServers, start: Start) -> None:
     """While it runs: what was in flight is waited for, then it goes on; nothing is asked for twice."""
     scheduler = start()
     await until_asked(place, 25)
@@ -154,10 +157,12 @@ async def test_an_emptied_valkey_is_rebuilt_from_the_log(place: Place, start: St
     await place.until_closed()
 
     check(place)
-    assert len(scheduler.said("Shard Rebuilt")) > 12
+    assert len(scheduler.log_lines(log_events.SHARD_REBUILT.text)) > 12
 
 
-async def test_a_run_that_is_over_is_shown_again_after_valkey_was_emptied(place: Place, start: Start) -> None:
+async def test_a_run_that_is_over_is_shown_again_after_valkey_was_emptied(
+    place: CrawlOnServers, start: Start
+) -> None:
     """With its job, and as many entries as the log has: people ask what became of it."""
     start()
     entries = await place.until_closed()

@@ -1,4 +1,4 @@
-"""A frontier that is many times larger than its Valkey: it goes on, and nothing is lost or done twice."""
+"""A frontier many times larger than its Valkey: nothing is lost or done twice."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from strider.frontier.redis.working_set import RedisWorkingSet
 from strider.runtime.clocks import SystemClock
 from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.loops.refill import RefillLoop
+from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import NoSchedulerMeter
 from strider.scheduler.shard.shard import OwnedShard
 from strider.scheduler.shard.shard_clock import ShardClock
 from strider.scheduler.shard.store_mapping import accepted_entry, entry_conclusion
-from strider.scheduler.topology import SchedulerOptions
 from strider.storage.redis import Redis, RedisOptions, connect
 from strider.testing.stack import start_valkey
 
@@ -42,10 +42,10 @@ class Log:
     def write(self, number: int, word: bytes) -> None:
         self.said[key_of(number)] = b"%d %b" % (number, word)
 
-    async def latest(self, _shard: int, is_wanted: Callable[[bytes], bool]) -> Mapping[bytes, bytes]:
+    async def read_latest(self, _shard: int, is_wanted: Callable[[bytes], bool]) -> Mapping[bytes, bytes]:
         return {key: value for key, value in self.said.items() if is_wanted(key)}
 
-    def entry(self, value: bytes) -> EntryRecorded | None:
+    def decode_entry(self, value: bytes) -> EntryRecorded | None:
         number, word = value.split()
         return replace(page(int(number)), state=word.decode())
 
@@ -62,7 +62,7 @@ def page(number: int) -> EntryRecorded:
 
 @asynccontextmanager
 async def a_valkey(directory: Path, most_bytes: int) -> AsyncIterator[Redis]:
-    """A server of this test's own, because it is filled up."""
+    """Start a server for this test alone, because it is filled up."""
     valkey = start_valkey(directory)
     redis = connect(RedisOptions(valkey.address, timeout_seconds=10))
     try:
@@ -75,7 +75,9 @@ async def a_valkey(directory: Path, most_bytes: int) -> AsyncIterator[Redis]:
 
 async def a_shard(redis: Redis, log: Log) -> OwnedShard:
     room = QueueLimits(entries_per_group=10_000, horizon_ms=3_600_000, memory_percent=80, minimum_entries=100)
-    options = SchedulerOptions(shards=1, queue_limits=room, refill_seconds=0.01, refill_keys_per_part=100_000)
+    options = SchedulerOptions(
+        shards=1, queue_limits=room, refill_interval_seconds=0.01, refill_keys_per_part=100_000
+    )
     working_set = RedisWorkingSet(redis, default_delay_ms=0, limits=room)
     taken = await working_set.take_over(0, log.epoch)
     shard = OwnedShard(0, log, working_set, options=options, clock=ShardClock(SystemClock(), taken.now_ms))  # type: ignore[arg-type]
@@ -86,11 +88,11 @@ async def a_shard(redis: Redis, log: Log) -> OwnedShard:
 
 
 async def crawl(shard: OwnedShard, log: Log) -> tuple[Counter[str], int]:
-    """Release and close until nothing is open, refilling as the scheduler does; counts what was released."""
+    """Release and close until nothing is open, with refills; return the count of releases."""
     refilling = RefillLoop(
         shard,
         log_reader=log,
-        orders=RunControl(),
+        run_control=RunControl(),
         log_lock=asyncio.Lock(),
         meter=NoSchedulerMeter(),
         clock=SystemClock(),

@@ -1,4 +1,4 @@
-"""`strider why` and the tables: what has a key, and what never had one."""
+"""`strider why` and the tables: URLs with a key, and texts without one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from strider.cli.why_asking import ask_everybody
-from strider.cli.why_story import subject_of
+from strider.cli.explain.lookup import look_up
+from strider.cli.explain.subject import parse_subject
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import RowChanges, decision_rows
 from strider.storage.postgres import Postgres, PostgresOptions
@@ -16,12 +16,12 @@ from tests.unit.indexer.events import a_decision, key
 GOOD = "https://www.example.org/a"
 LONG = f"https://www.example.org/{'x' * 9_000}"
 SENT = {GOOD: key(GOOD), "ftp://www.example.org/": "", LONG[:500]: "", "ftp://www.example.org/longer": ""}
-"""URLs as their refusals name them, and their keys: what is too long has only its beginning told."""
+"""URLs in the refusals, and their keys; of a too long one only the beginning is stored."""
 
 
 @pytest.fixture
 async def dsn(database: str) -> str:
-    """A database in which each of these was refused, for a reason of its own."""
+    """A database in which each of these was refused, for a different reason."""
     postgres = Postgres(PostgresOptions(database, max_connections=1))
     reasons = tuple(f"reason_{number}" for number in range(len(SENT)))
     refusals = a_decision(*SENT, url_keys=tuple(SENT.values()), reasons=reasons)
@@ -41,8 +41,8 @@ async def dsn(database: str) -> str:
     ],
 )
 async def test_a_refusal_is_found(dsn: str, tmp_path: Path, text: str, reasons: list[str]) -> None:
-    """Each refusal has its reason, also that of a text which is no URL."""
-    answers = await ask_everybody(subject_of(text), {"POSTGRES_DSN": dsn}, tmp_path, job="", quick=True)
+    """Each refusal has its reason, also that of a text that is not a URL."""
+    answers = await look_up(parse_subject(text), {"POSTGRES_DSN": dsn}, tmp_path, job="", quick=True)
 
     assert [fact.details["reason"] for fact in answers.facts] == reasons
-    assert (answers.silent, answers.asked) == ((), 1)
+    assert (answers.unavailable, answers.sources_read) == ((), 1)

@@ -1,1 +1,1 @@
-"""What the fetcher decides, and what it waits for, without a socket."""
+"""Unit tests of the fetcher: decisions, topology and adapters without a socket."""

@@ -1,17 +1,19 @@
-"""Requests and answers for the tests of this folder."""
+"""Builders of requests and responses, and a manual clock, for the tests of the fetcher."""
 
 from __future__ import annotations
 
+import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 from strider.contracts.generated.events import FetchRequested
-from strider.fetcher.core import FetchedResponse, RequestTrace, ResponseHead, head_of
+from strider.fetcher.core import FetchedResponse, RequestTrace, ResponseHead, decode_head
 
 URL = "https://site.test/a"
 
 
-def request(url: str = URL, **more: Any) -> FetchRequested:
-    """Make a request; what a test is not about is filled in."""
+def a_request(url: str = URL, **more: Any) -> FetchRequested:
+    """Return a request; everything that a test is not about is filled in."""
     told: dict[str, Any] = {
         "url_key": "k" * 64,
         "origin": "https://site.test",
@@ -29,14 +31,14 @@ def request(url: str = URL, **more: Any) -> FetchRequested:
     return FetchRequested(url=url, **told | more)
 
 
-def head(status: int = 200, **headers: str) -> ResponseHead:
-    """Make a head; underscores in names stand for dashes."""
+def a_head(status: int = 200, **headers: str) -> ResponseHead:
+    """Return a head; underscores in names stand for dashes."""
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    return head_of(status, raw)
+    return decode_head(status, raw)
 
 
-def answer(body: bytes = b"", *, status: int = 200, **headers: Any) -> FetchedResponse:
-    return FetchedResponse(head(status, **headers), body, len(body))
+def a_response(body: bytes = b"", *, status: int = 200, **headers: Any) -> FetchedResponse:
+    return FetchedResponse(a_head(status, **headers), body, len(body))
 
 
 TRACE = RequestTrace(
@@ -46,3 +48,20 @@ TRACE = RequestTrace(
     worker_id="w",
     user_agent="Strider/1.0 (+https://example.org/bot)",
 )
+
+
+class ManualClock:
+    """A clock that tests advance."""
+
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    async def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+        await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Settings that take some reading."""
+"""Settings that need parsing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ URLS = ["http://me:very-secret@p.test:3128", "socks5://q.test"]
 
 @pytest.mark.req("S0.3.5", "S0.3.6", "S1.14.6")
 @pytest.mark.parametrize("is_file", [pytest.param(False, id="variable"), pytest.param(True, id="yaml")])
-def test_proxies_are_a_list_of_words_or_of_yaml_and_off_by_default(tmp_path: Path, is_file: bool) -> None:
+def test_proxies_are_comma_separated_or_yaml_and_off_by_default(tmp_path: Path, is_file: bool) -> None:
     file = tmp_path / "strider.yaml"
     file.write_text("fetcher:\n  proxy_urls:\n" + "".join(f"    - {url}\n" for url in URLS))
     environ = {"STRIDER_CONFIG": str(file)} if is_file else {"CRAWLER_PROXY_URLS": ", ".join(URLS)}
@@ -28,7 +28,7 @@ def test_proxies_are_a_list_of_words_or_of_yaml_and_off_by_default(tmp_path: Pat
     assert secret_values(settings) >= {"very-secret"}, "the logs leave it out"
 
 
-def test_a_proxy_that_is_none_is_refused_without_its_password() -> None:
+def test_an_invalid_proxy_setting_is_reported_without_its_password() -> None:
     with pytest.raises(SettingsError) as refused:
         load_settings(FetcherSettings, {"CRAWLER_PROXY_URLS": "ftp://me:very-secret@p.test"})
 

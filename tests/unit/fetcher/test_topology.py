@@ -1,4 +1,6 @@
-"""The order of words: what is marked is answered, and what cannot be stored now is not fetched again."""
+"""Order of publishing: every marked request is completed, and a page that cannot be stored is not fetched
+again.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +13,20 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.enums import ErrorClass
 from strider.contracts.generated.topics import FETCH_REQUESTS, FETCHES_COMPLETED, PAGES_FETCHED
-from strider.fetcher.adapters import BodyBudget, Fetched, Holding
-from strider.fetcher.core import FailedFetch, FetchedResponse, RedirectRules
+from strider.fetcher.adapters.state.body_budget import BodyBudget, BodyHold
+from strider.fetcher.core import FailedFetch, FetchedResponse, FinishedRequest, RedirectRules
 from strider.fetcher.topology import CONSUMES, PRODUCES, Fetcher
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish
 from strider.messaging.errors import Unavailable
 
-from .adapters.state.test_lease_marker import ManualClock
-from .builders import TRACE, answer, request
+from .builders import TRACE, ManualClock, a_request, a_response
 
 CODEC = Codec(SchemaStore.bundled())
-LARGE = answer(b"x" * 600_000)
+LARGE = a_response(b"x" * 600_000)
 
 
 class Web:
-    """Answers requests, each once; says None for leases that are gone."""
+    """A client that responds once per request; None for leases that are gone."""
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
@@ -33,19 +34,19 @@ class Web:
         self.answers: dict[str, FetchedResponse | FailedFetch | None] = {}
         self.asked: list[str] = []
 
-    async def ask(self, wanted: Any) -> Fetched | None:
+    async def fetch(self, wanted: Any) -> FinishedRequest | None:
         self.asked.append(wanted.lease_id)
-        came = self.answers.get(wanted.lease_id, answer(b"<p>"))
-        if came is None:
+        result = self.answers.get(wanted.lease_id, a_response(b"<p>"))
+        if result is None:
             return None
-        holding: Holding = self.budget.open_hold()
-        holding.add(came.body_bytes)
-        return Fetched(came, TRACE, holding, self.clock.monotonic())
+        hold: BodyHold = self.budget.open_hold()
+        hold.add(result.body_bytes)
+        return FinishedRequest(result, TRACE, hold, self.clock.monotonic())
 
 
 @dataclass
 class Objects:
-    """A store that may be down."""
+    """An object store that may be down."""
 
     is_down: bool = False
     kept: list[bytes] = field(default_factory=list)
@@ -59,7 +60,7 @@ class Objects:
 
 @dataclass
 class Message:
-    """What a record has that is looked at."""
+    """The attributes of a record that are used."""
 
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...] = ()
@@ -75,7 +76,7 @@ class Scene:
         )
 
     async def on(self, **more: Any) -> Effects:
-        return await self.fetcher.on_fetch_requested(request(**more), Message(b""))  # type: ignore[arg-type]
+        return await self.fetcher.on_fetch_requested(a_request(**more), Message(b""))  # type: ignore[arg-type]
 
 
 def _said(effects: Effects) -> list[tuple[str, str]]:
@@ -92,7 +93,7 @@ def test_the_topics_are_the_declared_ones() -> None:
 
 
 @pytest.mark.req("S3.7.3", "S3.7.4")
-async def test_the_page_is_spoken_and_then_its_end() -> None:
+async def test_the_page_is_published_before_the_completion() -> None:
     scene = Scene()
 
     effects = await scene.on()
@@ -106,7 +107,7 @@ async def test_the_page_is_spoken_and_then_its_end() -> None:
     assert scene.web.budget.held_bytes == 0
 
 
-async def test_what_has_no_page_has_an_end() -> None:
+async def test_a_failure_publishes_only_a_completion() -> None:
     scene = Scene()
     scene.web.answers["3-a1-7"] = FailedFetch(ErrorClass.CONNECT_REFUSED, "no")
 
@@ -116,7 +117,7 @@ async def test_what_has_no_page_has_an_end() -> None:
 
 
 async def test_a_lease_that_is_gone_is_dropped_and_counted() -> None:
-    """Its own end repairs it; an outcome would end somebody else's."""
+    """Its expiry repairs it; an outcome would end another fetcher's lease."""
     scene = Scene()
     scene.web.answers["3-a1-7"] = None
 
@@ -136,7 +137,7 @@ async def test_a_large_body_goes_to_the_store_first() -> None:
     assert (objects.kept, scene.web.budget.held_bytes) == ([LARGE.body], 0)
 
 
-async def test_what_cannot_be_stored_now_is_kept_and_not_fetched_again() -> None:
+async def test_a_page_that_cannot_be_stored_is_kept_and_not_fetched_again() -> None:
     """An outage of ours must cost the site nothing."""
     objects = Objects(is_down=True)
     scene = Scene(objects)
@@ -151,8 +152,8 @@ async def test_what_cannot_be_stored_now_is_kept_and_not_fetched_again() -> None
     assert (scene.web.asked, effects.outcome, objects.kept) == (["3-a1-7"], "fetched", [LARGE.body])
 
 
-async def test_what_was_kept_for_nobody_is_let_go() -> None:
-    """Its partition has gone to somebody else, and its bytes are in the way of others."""
+async def test_a_kept_page_expires_if_its_message_is_not_redelivered() -> None:
+    """Its partition was reassigned, and its bytes take memory from others."""
     scene = Scene(Objects(is_down=True))
     scene.web.answers["3-a1-7"] = LARGE
     with pytest.raises(Unavailable):
@@ -164,7 +165,7 @@ async def test_what_was_kept_for_nobody_is_let_go() -> None:
     assert scene.web.budget.held_bytes == 0
 
 
-async def test_without_a_store_what_fits_no_event_is_too_large() -> None:
+async def test_without_an_object_store_a_page_beyond_its_event_is_too_large() -> None:
     scene = Scene()
     scene.web.answers["3-a1-7"] = LARGE
 
@@ -174,9 +175,9 @@ async def test_without_a_store_what_fits_no_event_is_too_large() -> None:
     assert effects.publish_last[0].event.has_page is False  # type: ignore[union-attr]
 
 
-async def test_the_bytes_of_a_page_are_in_hand_until_it_is_spoken() -> None:
+async def test_a_large_body_is_held_until_its_page_is_published() -> None:
     scene = Scene()
-    scene.web.answers["3-a1-7"] = answer(b"x" * 200_000)
+    scene.web.answers["3-a1-7"] = a_response(b"x" * 200_000)
 
     effects = await scene.on()
 
@@ -186,16 +187,16 @@ async def test_the_bytes_of_a_page_are_in_hand_until_it_is_spoken() -> None:
     assert scene.web.budget.held_bytes == 0
 
 
-async def test_a_request_that_was_given_up_ends_all_the_same() -> None:
-    """Its lease would else hold its host until it runs out."""
-    value = CODEC.encode(FETCH_REQUESTS, request()).value
+async def test_a_request_in_the_dead_letters_is_completed_as_crashed() -> None:
+    """Its lease would otherwise block its host until it expires."""
+    value = CODEC.encode(FETCH_REQUESTS, a_request()).value
 
     effects = await Scene().fetcher.on_given_up(Message(value), "handler_crashed")  # type: ignore[arg-type]
 
     completed = effects.publish_last[0].event  # type: ignore[union-attr]
     told = (completed.lease_id, completed.outcome, completed.before_connect, completed.error_message)
-    assert told == ("3-a1-7", "crashed", True, "gave up: handler_crashed")
+    assert told == ("3-a1-7", "crashed", True, "given up: handler_crashed")
 
 
-async def test_what_is_no_request_leaves_nothing_to_say() -> None:
+async def test_an_undecodable_dead_letter_publishes_nothing() -> None:
     assert await Scene().fetcher.on_given_up(Message(b"bad"), "bad_magic") == NO_EFFECTS  # type: ignore[arg-type]

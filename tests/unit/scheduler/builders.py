@@ -1,4 +1,4 @@
-"""Values for tests: each fills in what a test does not care about."""
+"""Builders of values; each fills in what a test does not care about."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from strider.contracts.generated.events import (
     FetchCompleted,
     PageSettled,
 )
-from strider.scheduler.core import Candidate, Origin
+from strider.scheduler.core.entries.candidates import Candidate, CandidateOrigin
 from strider.urls import host_of, origin_of, url_hash, url_key_of
 
 NOW = 1_800_000_000_000
 URL = "http://www.a.test/page"
 
 
-class Lowest:
-    """Chance that adds nothing."""
+class LowestChance:
+    """Randomness that always returns the lowest value."""
 
     def uniform(self, low: float, high: float) -> float:
         return low
@@ -34,9 +34,9 @@ def a_spec(**changes: Any) -> CrawlSpecDeclared:
     return CrawlSpecDeclared(**{"crawl_spec_id": "spec", **changes})
 
 
-def an_origin(**changes: Any) -> Origin:
+def an_origin(**changes: Any) -> CandidateOrigin:
     page = "http://www.a.test/"
-    return replace(Origin(LinkVia.LINK, page, key(page), "job", "run", "spec"), **changes)
+    return replace(CandidateOrigin(LinkVia.LINK, page, key(page), "job", "run", "spec"), **changes)
 
 
 def a_candidate(url: str = URL, **changes: Any) -> Candidate:

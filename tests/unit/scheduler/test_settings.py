@@ -1,4 +1,4 @@
-"""What can be set, and what follows from it."""
+"""Settings, and the options derived from them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 from strider.frontier.models import QueueLimits
 from strider.runtime.settings.base import CrawlSettings, RunSettings
 from strider.scheduler.__main__ import options_of
-from strider.scheduler.core import BudgetAmount, BudgetLimits
+from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits
+from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.settings import SchedulerSettings
-from strider.scheduler.topology import SchedulerOptions
 
 
 def test_settings_become_options() -> None:
@@ -47,7 +47,7 @@ def test_settings_become_options() -> None:
         queue_limits=QueueLimits(
             entries_per_group=50, horizon_ms=120_000, memory_percent=60, minimum_entries=1_000
         ),
-        refill_seconds=3,
+        refill_interval_seconds=3,
         retention_interval_seconds=7_200,
         keep_closed_seconds=20 * 86_400,
         default_limits=BudgetLimits(

@@ -1,4 +1,4 @@
-"""The scheduler's promises one by one, on small webs in virtual time."""
+"""Guarantees of the scheduler one by one, on small webs in virtual time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from structlog.testing import capture_logs
 
 from strider.contracts.generated.topics import FRONTIER, HOSTS
 from strider.messaging.inprocess import simulate
-from strider.scheduler.topology import SchedulerOptions
+from strider.runtime.observability import log_events
+from strider.scheduler.options import SchedulerOptions
 
 from .simulation.pipeline import SHARDS
 from .simulation.web import Host, Page, Web
-from .simulation.world import SPEC, Instance, World
+from .simulation.world import SPEC, SchedulerInstance, SimulatedWorld
 
 SITE = "www.site.test"
 
@@ -37,10 +38,12 @@ def _named(page: Page) -> Page:
     return replace(page, url=_full(page.url), links=tuple(map(_full, page.links)), target=target)
 
 
-def run(world: Callable[[], World], check: Callable[[World, Instance], Awaitable[None]]) -> World:
+def run(
+    world: Callable[[], SimulatedWorld], check: Callable[[SimulatedWorld, SchedulerInstance], Awaitable[None]]
+) -> SimulatedWorld:
     """Crawl a web to its end, look at the result, and stop in order."""
 
-    async def scenario() -> World:
+    async def scenario() -> SimulatedWorld:
         made = world()
         await made.begin()
         scheduler = made.start()
@@ -53,11 +56,11 @@ def run(world: Callable[[], World], check: Callable[[World, Instance], Awaitable
     return simulate(scenario())
 
 
-async def nothing(_world: World, _scheduler: Instance) -> None:
+async def nothing(_world: SimulatedWorld, _scheduler: SchedulerInstance) -> None:
     """Look at nothing."""
 
 
-def pages_of(world: World) -> dict[str, int]:
+def pages_of(world: SimulatedWorld) -> dict[str, int]:
     """How often each page was asked for, by path."""
     return {
         url.removeprefix(f"http://{SITE}"): n
@@ -71,7 +74,7 @@ def test_a_budget_is_kept_exactly_and_failures_do_not_eat_it() -> None:
     pages = [Page(f"/{n}", "missing" if n % 3 == 0 else "fine") for n in range(40)]
     spec = replace(SPEC, max_pages=12, delay_seconds=0.1)
 
-    world = run(lambda: World(a_site(*pages), spec=spec), nothing)
+    world = run(lambda: SimulatedWorld(a_site(*pages), spec=spec), nothing)
 
     fetched = [visit for visit in world.web.log if visit.outcome == "fetched" and "robots" not in visit.url]
     assert len(fetched) == 12
@@ -81,24 +84,24 @@ def test_a_budget_is_kept_exactly_and_failures_do_not_eat_it() -> None:
 
 
 def test_a_seed_that_is_sent_again_is_crawled_again() -> None:
-    async def again(world: World, scheduler: Instance) -> None:
-        await world.ring.submit(_full("/"))
+    async def again(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
+        await world.pipeline.submit(_full("/"))
         await asyncio.sleep(30)
         await world.until_complete(scheduler)
 
-    world = run(lambda: World(a_site(Page("/a"))), again)
+    world = run(lambda: SimulatedWorld(a_site(Page("/a"))), again)
 
     assert pages_of(world) == {"/": 2, "/a": 1}
 
 
 def test_a_seed_that_is_delivered_again_is_not() -> None:
-    async def redelivered(world: World, scheduler: Instance) -> None:
-        world.ring.offset -= 1
-        await world.ring.submit(_full("/"))
+    async def redelivered(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
+        world.pipeline.offset -= 1
+        await world.pipeline.submit(_full("/"))
         await asyncio.sleep(30)
         await world.until_complete(scheduler)
 
-    world = run(lambda: World(a_site(Page("/a"))), redelivered)
+    world = run(lambda: SimulatedWorld(a_site(Page("/a"))), redelivered)
 
     assert pages_of(world) == {"/": 1, "/a": 1}
     assert world.reasons() == {}, "what is delivered again is no other seed"
@@ -108,13 +111,13 @@ def test_a_seed_that_is_delivered_again_is_not() -> None:
 def test_a_seed_that_joins_another_is_told_so(seconds: int) -> None:
     """Its URL is crawled once for both, and whoever looks for it finds out why."""
 
-    async def scenario() -> World:
-        world = World(a_site(Page("/a")), spec=replace(SPEC, delay_seconds=60))
+    async def scenario() -> SimulatedWorld:
+        world = SimulatedWorld(a_site(Page("/a")), spec=replace(SPEC, delay_seconds=60))
         await world.begin()
         scheduler = world.start()
         await asyncio.sleep(seconds)
-        await world.ring.submit(_full("/a"))
-        await world.ring.submit(_full("/a"))
+        await world.pipeline.submit(_full("/a"))
+        await world.pipeline.submit(_full("/a"))
         await world.until_complete(scheduler)
         await scheduler.stop()
         return world
@@ -126,20 +129,20 @@ def test_a_seed_that_joins_another_is_told_so(seconds: int) -> None:
 
 
 def test_a_seed_reaches_what_its_url_redirects_to_again() -> None:
-    async def again(world: World, scheduler: Instance) -> None:
-        await world.ring.submit(_full("/old"))
+    async def again(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
+        await world.pipeline.submit(_full("/old"))
         await asyncio.sleep(30)
         await world.until_complete(scheduler)
 
     site = a_site(Page("/old", "moved", target="/new"), Page("/new"), starts=("/old",))
-    world = run(lambda: World(site), again)
+    world = run(lambda: SimulatedWorld(site), again)
 
     assert pages_of(world) == {"/old": 2, "/new": 2}
 
 
 @pytest.mark.req("S3.17.2", "S3.12.1")
 def test_nothing_is_asked_for_while_the_host_rests() -> None:
-    world = run(lambda: World(a_site(Page("/a", "limited"), Page("/b"), Page("/c"))), nothing)
+    world = run(lambda: SimulatedWorld(a_site(Page("/a", "limited"), Page("/b"), Page("/c"))), nothing)
 
     limited = next(visit for visit in world.web.log if visit.outcome == "rate_limited")
     later = [visit.began for visit in world.web.log if visit.began > limited.began]
@@ -151,7 +154,7 @@ def test_a_host_that_rests_beyond_the_patience_does_not_hold_up_the_end() -> Non
     pages = [Page("/shut", "shut"), *(Page(f"/{n}") for n in range(3))]
     spec = replace(SPEC, host_patience_seconds=120, delay_seconds=30.0)
 
-    world = run(lambda: World(a_site(*pages, starts=("/shut", "/")), spec=spec), nothing)
+    world = run(lambda: SimulatedWorld(a_site(*pages, starts=("/shut", "/")), spec=spec), nothing)
 
     assert pages_of(world)["/shut"] == 1
     assert world.clock_at_end < 600
@@ -162,7 +165,7 @@ def test_a_host_that_was_pushed_back_stays_so_through_a_crash() -> None:
     """Its block is in the log: losing the working set must not make us impolite."""
 
     async def scenario() -> None:
-        world = World(a_site(*(Page(f"/{n}", "limited" if n == 0 else "fine") for n in range(4))))
+        world = SimulatedWorld(a_site(*(Page(f"/{n}", "limited" if n == 0 else "fine") for n in range(4))))
         await world.begin()
         scheduler = world.start()
         while not any(visit.outcome == "rate_limited" for visit in world.web.log):
@@ -187,7 +190,7 @@ def test_hosts_that_memory_has_no_room_for_are_held_after_a_rebuild_too() -> Non
 
     async def scenario() -> None:
         options = SchedulerOptions(shards=SHARDS, user_agent="Strider", max_cached_groups=1)
-        world = World(Web(hosts, pages, tuple(pages)), options=options)
+        world = SimulatedWorld(Web(hosts, pages, tuple(pages)), options=options)
         await world.begin()
         scheduler = world.start()
         while sum(url in pages for url in world.web.tries) < len(hosts):
@@ -207,21 +210,21 @@ def test_hosts_that_memory_has_no_room_for_are_held_after_a_rebuild_too() -> Non
 
 @pytest.mark.req("S3.8.1", "S3.8.2", "S3.8.6")
 def test_robots_are_asked_for_once_an_hour_and_remembered_over_restarts() -> None:
-    async def restart(world: World, scheduler: Instance) -> None:
+    async def restart(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
         await scheduler.kill()
         world.lose_frontier()
         second = world.start()
-        await world.ring.submit(_full("/"))
+        await world.pipeline.submit(_full("/"))
         await asyncio.sleep(60)
         await world.until_complete(second)
         await asyncio.sleep(3600)
-        await world.ring.submit(_full("/"))
+        await world.pipeline.submit(_full("/"))
         await asyncio.sleep(60)
         await world.until_complete(second)
         await second.stop()
 
     async def scenario() -> None:
-        world = World(a_site())
+        world = SimulatedWorld(a_site())
         await world.begin()
         first = world.start()
         await world.until_complete(first)
@@ -241,7 +244,7 @@ def test_no_more_is_under_way_than_is_allowed() -> None:
 
     async def scenario() -> None:
         options = SchedulerOptions(shards=SHARDS, user_agent="Strider", in_flight=most)
-        world = World(Web(hosts, pages, tuple(pages)), options=options)
+        world = SimulatedWorld(Web(hosts, pages, tuple(pages)), options=options)
         await world.begin()
         scheduler = world.start()
         seen = 0
@@ -262,7 +265,7 @@ def test_requests_that_the_broker_did_not_take_are_spoken_when_it_is_back() -> N
     """Their leases stand: waiting for them to run out would cost half a minute for each host."""
 
     async def scenario() -> None:
-        world = World(a_site(*(Page(f"/{n}") for n in range(5))))
+        world = SimulatedWorld(a_site(*(Page(f"/{n}") for n in range(5))))
         await world.begin()
         scheduler = world.start()
         while len(world.web.log) < 3:
@@ -283,7 +286,7 @@ def test_requests_that_the_broker_did_not_take_are_spoken_when_it_is_back() -> N
 
 def test_an_unknown_spec_is_refused_by_name() -> None:
     async def scenario() -> None:
-        world = World(a_site(), spec=replace(SPEC, crawl_spec_id="another"))
+        world = SimulatedWorld(a_site(), spec=replace(SPEC, crawl_spec_id="another"))
         await world.begin()
         scheduler = world.start()
         await world.until_complete(scheduler)
@@ -300,16 +303,16 @@ def test_the_log_ends_with_every_entry_closed() -> None:
     """It is the truth: a rebuild from it must find nothing to do."""
     site = a_site(Page("/a"), Page("/b", "missing"), Page("/private/x"), robots="denying")
 
-    world = run(lambda: World(site), nothing)
+    world = run(lambda: SimulatedWorld(site), nothing)
 
-    last = {entry.url: (entry.state, entry.reason) for entry in world.said(FRONTIER)}
+    last = {entry.url: (entry.state, entry.reason) for entry in world.published(FRONTIER)}
     assert last == {
         _full("/"): ("completed", "settled"),
         _full("/a"): ("completed", "settled"),
         _full("/b"): ("failed", "not_found"),
         _full("/private/x"): ("failed", "robots_denied"),
     }
-    assert {(host.kind, host.origin, host.robots_state) for host in world.said(HOSTS)} == {
+    assert {(host.kind, host.origin, host.robots_state) for host in world.published(HOSTS)} == {
         ("robots", f"http://{SITE}", "fetched")
     }
 
@@ -318,7 +321,7 @@ def test_a_release_loop_that_dies_is_not_silent() -> None:
     """Its shard would stand still for ever: the process ends, and whoever starts it anew goes on."""
 
     async def scenario() -> None:
-        world = World(a_site())
+        world = SimulatedWorld(a_site())
         await world.begin()
         scheduler = world.start()
         await asyncio.sleep(2)
@@ -342,13 +345,13 @@ def test_many_seeds_that_redirect_to_one_page_fetch_it_once() -> None:
     moved = [Page(f"/old{n}", "moved", target="/new") for n in range(12)]
     starts = tuple(page.url for page in moved)
 
-    async def again(world: World, scheduler: Instance) -> None:
+    async def again(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
         assert pages_of(world)["/new"] == 1
-        await world.ring.submit(_full("/old3"))
+        await world.pipeline.submit(_full("/old3"))
         await asyncio.sleep(30)
         await world.until_complete(scheduler)
 
-    world = run(lambda: World(a_site(*moved, Page("/new"), starts=starts)), again)
+    world = run(lambda: SimulatedWorld(a_site(*moved, Page("/new"), starts=starts)), again)
 
     assert pages_of(world) == {**dict.fromkeys(starts, 1), "/old3": 2, "/new": 2}
 
@@ -360,7 +363,7 @@ def test_many_seeds_that_redirect_to_one_page_fetch_it_once() -> None:
 def test_a_crawl_that_goes_deep_is_told_once(depth: int, warnings: int) -> None:
     spec = replace(SPEC, max_depth=depth)
     with capture_logs() as lines:
-        run(lambda: World(a_site(Page("/a"), Page("/b")), spec=spec), nothing)
+        run(lambda: SimulatedWorld(a_site(Page("/a"), Page("/b")), spec=spec), nothing)
 
-    told = [line for line in lines if line["event"] == "Deep Crawl"]
+    told = [line for line in lines if line["event"] == log_events.DEEP_CRAWL_ACCEPTED.text]
     assert [line["max_depth"] for line in told] == [depth] * warnings

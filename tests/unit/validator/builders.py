@@ -1,4 +1,4 @@
-"""Parsed pages, of which tests name only what matters."""
+"""Builders of parsed pages, for which tests state only what matters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TEXT = "Walking on streams is a matter of balance. " * 40
 
 @dataclass(frozen=True, slots=True)
 class ARecord:
-    """A message as it was read."""
+    """A record as consumed."""
 
     value: bytes | None = None
     headers: Sequence[Header] = ()
@@ -26,7 +26,7 @@ class ARecord:
 
 
 def a_page(text: str = TEXT, **fields: Any) -> PageParsed:
-    """Make a parsed page, which is content unless something is changed."""
+    """Return a parsed page, which has content unless something is changed."""
     known: dict[str, Any] = {
         "url": "https://site.test/page",
         "url_key": "ab" * 32,

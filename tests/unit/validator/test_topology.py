@@ -1,4 +1,4 @@
-"""A parsed page becomes a validated one, byte for byte, or a rejected one that says why."""
+"""A parsed page becomes a validated one, byte for byte, or a rejected one with a reason."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def as_read(page: Any) -> ARecord:
     return ARecord(encoded.value, encoded.headers)
 
 
-def test_it_reads_and_writes_what_its_topics_declare() -> None:
+def test_topics_declare_this_service() -> None:
     assert [reads.topic for reads in a_validator().subscriptions()] == list(CONSUMES) == [PAGES_PARSED]
     assert all("validator" in topic.writers for topic in PRODUCES)
 
@@ -52,7 +52,7 @@ def test_it_reads_and_writes_what_its_topics_declare() -> None:
         ),
     ],
 )
-async def test_a_page_that_is_kept_is_spliced(page: Any, verdict: Verdict) -> None:
+async def test_an_accepted_page_is_spliced(page: Any, verdict: Verdict) -> None:
     record = as_read(page)
 
     effects = await a_validator().on_page_parsed(page, record)
@@ -68,14 +68,14 @@ async def test_a_page_that_is_kept_is_spliced(page: Any, verdict: Verdict) -> No
     assert (say.topic, effects.outcome) == (PAGES_VALIDATED, verdict.validation_status)
 
 
-async def test_on_a_bus_without_bytes_the_event_is_said() -> None:
+async def test_on_a_bus_without_bytes_the_event_is_published() -> None:
     effects = await a_validator().on_page_parsed(a_page(), ARecord(None))
 
     assert effects.publish[0].encoded is None  # type: ignore[union-attr]
 
 
-async def test_a_page_that_is_kept_is_not_read_whole() -> None:
-    """A tenth of it is looked at, and its bytes go on as they are."""
+async def test_an_accepted_page_is_not_decoded_whole() -> None:
+    """A tenth of it is decoded, and its bytes are passed on as they are."""
     validator, record = a_validator(), as_read(a_page(decoded_bytes=9))
     (reads,) = validator.subscriptions()
     page = CODEC.decode(PAGES_PARSED, record.value, record.headers, only=reads.fields)
@@ -90,7 +90,7 @@ async def test_a_page_that_is_kept_is_not_read_whole() -> None:
 
 
 @pytest.mark.req("S2.4.8", "S2.4.9", "S2.4.10", "S2.4.13")
-async def test_a_rejected_page_says_why_and_nothing_else_is_said_of_it() -> None:
+async def test_a_rejected_page_publishes_only_its_rejection() -> None:
     page = a_page(
         "Access Denied. Ask the administrator.", raw_hash="r", text_hash="t", depth=2, body_object="o"
     )
@@ -131,7 +131,7 @@ async def test_a_rejected_page_says_why_and_nothing_else_is_said_of_it() -> None
     assert len(CODEC.encode(PAGES_REJECTED, rejected).value) < 1_000
 
 
-async def test_everything_that_names_the_page_is_carried_into_a_rejection() -> None:
+async def test_a_rejection_carries_every_identifying_field() -> None:
     page = a_page("", kind="feed", hop=1, priority=3, is_start=True, referrer="https://site.test/",
                   redirect_chain=("https://a.test/",), metadata={"a": "b"}, content_type="text/html",
                   rendered=True, body_bytes=3, simhash=5, link_urls=())  # fmt: skip
@@ -142,7 +142,7 @@ async def test_everything_that_names_the_page_is_carried_into_a_rejection() -> N
     assert {name for name in rejected.keys() & parsed.keys() if rejected[name] != parsed[name]} == set()
 
 
-async def test_a_page_that_is_given_up_is_rejected_from_its_headers() -> None:
+async def test_a_page_in_the_dead_letters_is_rejected_from_its_headers() -> None:
     record = ARecord(b"junk", PAGES_PARSED.headers_of(a_page()))
 
     effects = await a_validator().on_given_up(record, "bad_magic")
@@ -155,8 +155,8 @@ async def test_a_page_that_is_given_up_is_rejected_from_its_headers() -> None:
 
 
 @pytest.mark.req("S2.2.8")
-async def test_a_part_that_others_follow_says_so_and_settles_nothing() -> None:
-    """What was given up of a long list is a dead letter; its last part settles the page."""
+async def test_a_part_with_successors_settles_nothing() -> None:
+    """A part of a long list that was given up is a dead letter; the last part settles the page."""
     part = a_page(document_kind="sitemap", part=1, is_last_part=False)
     record = ARecord(None, (*PAGES_PARSED.headers_of(part), *MORE_PARTS_HEADERS))
 
@@ -176,8 +176,8 @@ async def test_a_part_that_others_follow_says_so_and_settles_nothing() -> None:
         pytest.param(closing_headers("handler_crashed"), "crashed", id="the parser gave it up"),
     ],
 )
-async def test_what_closes_a_list_goes_the_way_of_its_parts(record_headers: Any, outcome: str) -> None:
-    """A rejection has no order with them, being on another topic."""
+async def test_the_closing_event_follows_the_parts_on_their_topic(record_headers: Any, outcome: str) -> None:
+    """A rejection has no order with them, as it is on another topic."""
     page = a_page(document_kind="sitemap", outcome=outcome)
     record = ARecord(None, (*PAGES_PARSED.headers_of(page), *record_headers))
     if outcome == "parsed":
@@ -197,7 +197,7 @@ async def test_what_closes_a_list_goes_the_way_of_its_parts(record_headers: Any,
     assert CODEC.decode(PAGES_VALIDATED, *CODEC.encode(PAGES_VALIDATED, closes.event)) == closes.event
 
 
-async def test_the_last_part_is_known_by_its_header_all_the_way() -> None:
+async def test_the_header_of_the_last_part_is_passed_on() -> None:
     page = a_page(document_kind="sitemap", part=2)
 
     effects = await a_validator().on_page_parsed(
@@ -207,5 +207,5 @@ async def test_the_last_part_is_known_by_its_header_all_the_way() -> None:
     assert [said.headers for said in effects.publish] == [LAST_PART_HEADERS]
 
 
-async def test_what_is_no_page_of_the_ring_is_left_to_its_dead_letter() -> None:
+async def test_a_foreign_record_stays_a_dead_letter() -> None:
     assert await a_validator().on_given_up(ARecord(b"junk"), "bad_magic") is NO_EFFECTS

@@ -1,1 +1,1 @@
-"""The strider command."""
+"""The strider command line."""

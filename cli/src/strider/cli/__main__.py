@@ -1,23 +1,21 @@
-"""The strider command, from its first line: reading libraries takes a while, and Ctrl-C ends that too.
-
-Decides nothing but that; the words are in `words`.
-"""
+"""Entry point of the `strider` command; Ctrl-C during the import of libraries ends it too."""
 
 from __future__ import annotations
 
 import gc
+from typing import Final
 
-EXIT_INTERRUPTED = 130
+EXIT_INTERRUPTED: Final = 130
 
-OBJECTS_OF_LIBRARIES = 100_000
-"""So many new objects before the collector looks: what libraries make while they are read stays."""
+GC_THRESHOLD_OBJECTS: Final = 100_000
+"""New objects before a garbage collection: what libraries create at import stays for good."""
 
 
 def main() -> None:
-    """Run the command line; whoever interrupts it sees no traceback."""
-    gc.set_threshold(OBJECTS_OF_LIBRARIES, 10, 10)
+    """Run the command line; an interruption prints no traceback."""
+    gc.set_threshold(GC_THRESHOLD_OBJECTS, 10, 10)
     try:
-        from .words import run  # noqa: PLC0415  # only here an interruption can be heard
+        from .app import run  # noqa: PLC0415  # an interruption of the import is caught here
 
         run()
     except KeyboardInterrupt:

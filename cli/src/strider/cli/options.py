@@ -1,4 +1,4 @@
-"""Options that several commands have, written once: the same name means the same everywhere."""
+"""Options of several commands, each declared once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 
-class Extract(StrEnum):
-    """How much of a page."""
+class ExtractionOption(StrEnum):
+    """How much is extracted from each page."""
 
     BASIC = "basic"
     MAIN = "main"
@@ -17,25 +17,35 @@ class Extract(StrEnum):
 
 
 Bootstrap = Annotated[
-    str, typer.Option(help="Brokers, host:port; else KAFKA_BOOTSTRAP_SERVERS, else the local stack's.")
+    str, typer.Option("--bootstrap", metavar="HOST:PORT", hidden=True, help="The same as strider --kafka.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
-AsJsonLines = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
+Dsn = Annotated[
+    str, typer.Option("--dsn", metavar="DSN", hidden=True, help="The same as strider --postgres.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsJsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
+Yes = Annotated[
+    bool, typer.Option("--yes", "-y", help="Do not ask for confirmation; required without a terminal.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be done; change nothing.")]
 
 
-def _said(ctx: typer.Context, param: typer.CallbackParam, value: str) -> str:
-    """Refuse what was said to be nothing: a variable of a script that is empty, and no wish."""
+def _not_empty(ctx: typer.Context, param: typer.CallbackParam, value: str) -> str:
+    """Refuse an empty value on the command line: most often a variable of a script that is not set."""
     source = ctx.get_parameter_source(param.name or "")
     if not value.strip() and source is not None and source.name == "COMMANDLINE":
         raise typer.BadParameter("is empty; leave it out, or name a URL or mail address")
     return value
 
 
-Contact = Annotated[str, typer.Option(help="URL or mail address of whom sites may write to.", callback=_said)]
-UserAgent = Annotated[str, typer.Option(help="User-Agent to send instead of ours.")]
+Contact = Annotated[
+    str,
+    typer.Option(help="URL or mail address for site owners, part of the User-Agent.", callback=_not_empty),
+]
+UserAgent = Annotated[str, typer.Option(help="User-Agent to send; default: ours with the contact.")]
 AllowPrivate = Annotated[
-    bool, typer.Option("--allow-private", help="Ask loopback and private addresses too.")
+    bool, typer.Option("--allow-private", help="Connect to loopback and private addresses too.")
 ]
 Headers = Annotated[
-    list[str] | None, typer.Option("--header", "-H", help="'Name: value' to send; may be repeated.")
+    list[str] | None, typer.Option("--header", "-H", help="'Name: value' to send; repeatable.")
 ]

@@ -1,4 +1,4 @@
-"""A request made as the service makes it: the real engine, real limits (short ones), no broker."""
+"""Requests as the service makes them: real connections, real limits (short ones), no broker."""
 
 from __future__ import annotations
 
@@ -8,26 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from strider.contracts.generated.events import FetchRequested
-from strider.fetcher.adapters import (
-    BodyBudget,
-    ConnectorOptions,
-    DnsOptions,
-    EngineTransport,
-    Guard,
-    HttpConnector,
-    Names,
-    RequestLimits,
-    RequestRunner,
-    StartedLease,
-    receive_buffer_bytes,
-)
-from strider.fetcher.adapters.http.dns import DnsLookup
+from strider.fetcher.adapters import RequestLimits
+from strider.fetcher.adapters.http.address_guard import AddressGuard
+from strider.fetcher.adapters.http.connector import ConnectorOptions, HttpConnector, receive_buffer_bytes
+from strider.fetcher.adapters.http.dns import DnsLookup, DnsOptions, DnsResolver
+from strider.fetcher.adapters.http.request_runner import RequestRunner
+from strider.fetcher.adapters.state.body_budget import BodyBudget
+from strider.fetcher.adapters.state.lease_marker import StartedLease
 from strider.fetcher.core import (
+    AddressPolicy,
     FetchEvents,
     Network,
-    Places,
     RedirectRules,
-    identity_of,
+    build_identity,
     interpret_result,
     parse_proxy_url,
 )
@@ -37,7 +30,7 @@ MARKED_AT_US = 1_700_000_000_000_000
 
 
 def request(url: str, **more: Any) -> FetchRequested:
-    """Make a request for a URL; what a test is not about is filled in."""
+    """Return a request for a URL; everything that a test is not about is filled in."""
     told: dict[str, Any] = {
         "url_key": "k" * 64,
         "origin": url[: url.index("/", 8)] if "//" in url else url,
@@ -56,23 +49,23 @@ def request(url: str, **more: Any) -> FetchRequested:
 
 
 @dataclass
-class Asking:
-    """Everything between a mark and what an answer means."""
+class RunnerHarness:
+    """Everything between a lease mark and the events of a result."""
 
-    requests: RequestRunner
+    runner: RequestRunner
     rules: RedirectRules
     clock: SystemClock
-    budget: BodyBudget
-    transport: EngineTransport
+    body_budget: BodyBudget
+    connector: HttpConnector
 
-    async def ask(
-        self, wanted: FetchRequested, *, marked_seconds_ago: float = 0.0, via: str = ""
+    async def fetch(
+        self, wanted: FetchRequested, *, marked_seconds_ago: float = 0.0, proxy: str = ""
     ) -> FetchEvents:
-        """Make a request and say what came of it."""
+        """Run a request and return its events."""
         start = StartedLease(self.clock.monotonic() - marked_seconds_ago, MARKED_AT_US)
-        done = await self.requests.run(wanted, start, via=parse_proxy_url(via) if via else None)
-        done.holding.release()
-        return interpret_result(wanted, done.result, made=done.trace, rules=self.rules)
+        done = await self.runner.run(wanted, start, proxy=parse_proxy_url(proxy) if proxy else None)
+        done.held_body.release()
+        return interpret_result(wanted, done.result, trace=done.trace, rules=self.rules)
 
 
 def lookup_from(**addresses: Sequence[str]) -> DnsLookup:
@@ -88,7 +81,7 @@ def lookup_from(**addresses: Sequence[str]) -> DnsLookup:
 
 
 @contextlib.asynccontextmanager
-async def asking(
+async def running_client(
     *,
     allow_private: bool = True,
     lookup: DnsLookup | None = None,
@@ -101,25 +94,24 @@ async def asking(
     ports: frozenset[int] = frozenset(),
     must_tunnel: bool = False,
     connections: int = 256,
-) -> AsyncIterator[Asking]:
-    """Open what asks, and close it again."""
+) -> AsyncIterator[RunnerHarness]:
+    """Open a runner and close it again."""
     clock = SystemClock()
-    places = Places(allow_private=allow_private, networks=networks, allowed_ports=ports)
-    guard = Guard(places)
-    resolver = Names(guard, clock=clock, lookup=lookup, options=names)
+    places = AddressPolicy(allow_private=allow_private, allowed_networks=networks, allowed_ports=ports)
+    guard = AddressGuard(places)
+    resolver = DnsResolver(guard, clock=clock, lookup=lookup, options=names)
     kept = ConnectorOptions(
         ca_file=ca_file,
         max_idle=max_idle,
         must_tunnel=must_tunnel,
         receive_buffer_bytes=receive_buffer_bytes(budget_bytes, connections=connections),
     )
-    engine = HttpConnector(resolver, guard, options=kept)
-    transport = EngineTransport(engine)
+    connector = HttpConnector(resolver, guard, options=kept)
     rules = RedirectRules(places)
     budget = BodyBudget(budget_bytes)
     requests = RequestRunner(
-        transport,
-        identity=identity_of(version="1.2.3", contact="https://example.org/bot"),
+        connector,
+        identity=build_identity(version="1.2.3", contact="https://example.org/bot"),
         redirect_rules=rules,
         budget=budget,
         clock=clock,
@@ -127,6 +119,6 @@ async def asking(
         limits=options or RequestLimits(slow_body_seconds=0.4, min_bytes_per_second=1000),
     )
     try:
-        yield Asking(requests, rules, clock, budget, transport)
+        yield RunnerHarness(requests, rules, clock, budget, connector)
     finally:
         await requests.close()

@@ -1,4 +1,4 @@
-"""Who is connected to, and whether that is whom we meant: names, addresses, certificates."""
+"""SSRF guard, DNS and TLS: whether the connected peer is the one that was meant."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 
 from strider.fetcher.adapters.http.dns import DnsOptions
 from strider.testing.hostile import http_response, sends, serve_hostile
-from tests.integration.fetcher.http.runner import asking, lookup_from, request
+from tests.integration.fetcher.http.runner import lookup_from, request, running_client
 
-CERTIFICATES = Path(__file__).parent / "certificates"
+CERTIFICATES = Path(__file__).parents[1] / "certificates"
 
 
 def _tls(name: str) -> ssl.SSLContext:
@@ -74,14 +74,14 @@ def _hangs(_host: str) -> Sequence[str]:
     ],
 )
 @pytest.mark.req("S3.17.6")
-async def test_what_may_not_be_reached_is_refused_before_a_socket_is_made(
+async def test_forbidden_addresses_are_refused_before_a_socket_is_made(
     url: str, allow_private: bool, lookup: Any, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A crawler that can be led inwards is a tool for whoever writes links."""
+    """A crawler that can be led to private addresses is a tool for the authors of links."""
     names = DnsOptions(timeout_seconds=0.1)
-    async with asking(allow_private=allow_private, lookup=lookup, names=names) as asker:
+    async with running_client(allow_private=allow_private, lookup=lookup, names=names) as client:
         monkeypatch.setattr("strider.fetcher.adapters.http.connector.socket.socket", _refuse_to_connect)
-        completed = (await asker.ask(request(url))).completed
+        completed = (await client.fetch(request(url))).completed
 
     outcome = {"dns_timeout": "timed_out"}.get(error, "network_failed")
     wanted = "policy_blocked" if error.startswith("refused") else outcome
@@ -92,17 +92,17 @@ def _refuse_to_connect(*_args: object, **_more: object) -> None:
     raise AssertionError("a socket was made")
 
 
-async def test_a_name_that_moves_inwards_is_refused_when_it_has_moved() -> None:
-    """DNS rebinding: what was checked once is checked again, at each connection."""
+async def test_dns_rebinding_to_a_private_address_is_refused() -> None:
+    """DNS rebinding: an address that was checked once is checked again, at each connection."""
     answers = iter([("127.0.0.1",), ("169.254.169.254",)])
-    names = DnsOptions(keep_seconds=0.01)
+    names = DnsOptions(ttl_seconds=0.01)
     async with (
         serve_hostile({"/": sends(http_response(), then_close=True)}) as server,
-        asking(lookup=lambda _host: next(answers), names=names) as asker,
+        running_client(lookup=lambda _host: next(answers), names=names) as client,
     ):
-        first = (await asker.ask(request(server.url("/", host="moving.test")))).completed
+        first = (await client.fetch(request(server.url("/", host="moving.test")))).completed
         await asyncio.sleep(0.05)
-        second = (await asker.ask(request(server.url("/", host="moving.test")))).completed
+        second = (await client.fetch(request(server.url("/", host="moving.test")))).completed
 
     assert (first.outcome, second.outcome, second.error_class) == (
         "fetched",
@@ -111,29 +111,29 @@ async def test_a_name_that_moves_inwards_is_refused_when_it_has_moved() -> None:
     )
 
 
-async def test_the_socket_itself_refuses_what_a_resolver_let_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last look is at the address that is connected to, whoever has found it."""
+async def test_the_socket_guard_refuses_what_the_resolver_let_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last check is of the address that is connected to, wherever it came from."""
     lookup = lookup_from(fooled_test=("127.0.0.1",))
     async with (
         serve_hostile({"/": sends(http_response())}) as server,
-        asking(allow_private=False, lookup=lookup) as asker,
+        running_client(allow_private=False, lookup=lookup) as client,
     ):
-        monkeypatch.setattr("strider.fetcher.adapters.http.dns.Names._judge", lambda *_: None)
-        completed = (await asker.ask(request(server.url("/", host="fooled.test")))).completed
+        monkeypatch.setattr("strider.fetcher.adapters.http.dns.DnsResolver._refusal_of", lambda *_: None)
+        completed = (await client.fetch(request(server.url("/", host="fooled.test")))).completed
 
     assert (completed.outcome, completed.error_class) == ("policy_blocked", "refused_address")
     assert server.connections == 0
 
 
-async def test_ports_and_networks_are_opened_by_lists() -> None:
-    """On the way to a port that is closed nothing is resolved and nobody connected to."""
+async def test_ports_and_networks_are_allowed_by_lists() -> None:
+    """For a forbidden port, no name is resolved and no connection made."""
     loopback = (ip_network("127.0.0.0/8"),)
     async with serve_hostile({"/": sends(http_response())}) as server:
         open_ports = frozenset({80, server.port})
-        async with asking(allow_private=False, networks=loopback, ports=open_ports) as asker:
-            fetched = (await asker.ask(request(server.url("/")))).completed
-            closed = (await asker.ask(request("http://127.0.0.1:6379/"))).completed
-            vault = (await asker.ask(request("http://169.254.169.254/"))).completed
+        async with running_client(allow_private=False, networks=loopback, ports=open_ports) as client:
+            fetched = (await client.fetch(request(server.url("/")))).completed
+            closed = (await client.fetch(request("http://127.0.0.1:6379/"))).completed
+            vault = (await client.fetch(request("http://169.254.169.254/"))).completed
 
     assert (fetched.outcome, closed.error_class, vault.error_class) == (
         "fetched",
@@ -155,10 +155,10 @@ async def test_certificates_are_verified(certificate: str, host: str, trusted: b
     ca_file = str(CERTIFICATES / "authority.pem") if trusted else ""
     async with (
         serve_hostile({"/": sends(http_response())}, tls=_tls(certificate)) as server,
-        asking(ca_file=ca_file) as asker,
+        running_client(ca_file=ca_file) as client,
     ):
-        completed = (await asker.ask(request(server.url("/", host=host, scheme="https")))).completed
-        insecure = await asker.ask(request(server.url("/", host=host, scheme="https"), insecure_tls=True))
+        completed = (await client.fetch(request(server.url("/", host=host, scheme="https")))).completed
+        insecure = await client.fetch(request(server.url("/", host=host, scheme="https"), insecure_tls=True))
 
     assert (completed.error_class, completed.tls_verified) == (error, True)
     assert completed.outcome == ("network_failed" if error else "fetched")
@@ -169,28 +169,33 @@ async def test_certificates_are_verified(certificate: str, host: str, trusted: b
 @pytest.mark.parametrize(
     ("version", "errors"),
     [
-        # Some servers say why they hang up, and some do not.
+        # Some servers send an alert before they close, and some do not.
         pytest.param(ssl.TLSVersion.TLSv1, {"tls_failed", "connection_reset"}, id="1.0"),
         pytest.param(ssl.TLSVersion.TLSv1_1, {"tls_failed", "connection_reset"}, id="1.1"),
         pytest.param(ssl.TLSVersion.TLSv1_2, {""}, id="1.2"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")
-async def test_old_versions_of_tls_are_not_spoken(version: ssl.TLSVersion, errors: set[str]) -> None:
-    """Not even where any certificate will do."""
+async def test_old_tls_versions_are_refused(version: ssl.TLSVersion, errors: set[str]) -> None:
+    """Not even if certificates are not verified."""
     context = _tls("good.pem")
     context.set_ciphers("ALL:@SECLEVEL=0")
     context.minimum_version, context.maximum_version = version, version
-    async with serve_hostile({"/": sends(http_response())}, tls=context) as server, asking() as asker:
+    async with (
+        serve_hostile({"/": sends(http_response())}, tls=context) as server,
+        running_client() as client,
+    ):
         url = server.url("/", host="good.localhost", scheme="https")
-        completed = (await asker.ask(request(url, insecure_tls=True))).completed
+        completed = (await client.fetch(request(url, insecure_tls=True))).completed
 
     assert (completed.error_class in errors, completed.started_at_us > 0) == (True, errors == {""})
 
 
-async def test_a_server_that_speaks_no_tls_fails_the_handshake() -> None:
-    async with serve_hostile({"/": sends(http_response())}) as server, asking() as asker:
-        completed = (await asker.ask(request(server.url("/", scheme="https"), deadline_ms=1_000))).completed
+async def test_a_server_without_tls_fails_the_handshake() -> None:
+    async with serve_hostile({"/": sends(http_response())}) as server, running_client() as client:
+        completed = (
+            await client.fetch(request(server.url("/", scheme="https"), deadline_ms=1_000))
+        ).completed
 
     assert completed.outcome in {"network_failed", "timed_out"}
     assert completed.error_class in {"tls_failed", "connection_reset", "tls_timeout"}
@@ -198,7 +203,7 @@ async def test_a_server_that_speaks_no_tls_fails_the_handshake() -> None:
 
 
 def _serve_late(listening: socket.socket, asked: list[bytes]) -> None:
-    """Take one connection, let its handshake wait, and answer what is asked on it."""
+    """Accept one connection, delay its handshake, and respond to the request on it."""
     connection, _ = listening.accept()
     time.sleep(2.1)
     with _tls("good.pem").wrap_socket(connection, server_side=True) as secure:
@@ -207,16 +212,16 @@ def _serve_late(listening: socket.socket, asked: list[bytes]) -> None:
             secure.sendall(http_response())
 
 
-async def test_a_connection_that_came_too_late_serves_the_next_try() -> None:
-    """A site that is slow to connect is reached all the same, though never long after a mark."""
+async def test_a_connection_that_was_too_late_serves_the_next_try() -> None:
+    """A site that is slow to connect is reached nevertheless, but never long after a mark."""
     asked: list[bytes] = []
     ca_file = str(CERTIFICATES / "authority.pem")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         serving = asyncio.create_task(asyncio.to_thread(_serve_late, listening, asked))
-        async with asking(ca_file=ca_file) as asker:
+        async with running_client(ca_file=ca_file) as client:
             url = f"https://good.localhost:{listening.getsockname()[1]}/"
-            first = (await asker.ask(request(url, deadline_ms=9_000))).completed
-            second = (await asker.ask(request(url, deadline_ms=9_000))).completed
+            first = (await client.fetch(request(url, deadline_ms=9_000))).completed
+            second = (await client.fetch(request(url, deadline_ms=9_000))).completed
         await serving
 
     assert (first.outcome, first.error_class, first.started_at_us) == ("timed_out", "tls_timeout", 0)
@@ -225,16 +230,16 @@ async def test_a_connection_that_came_too_late_serves_the_next_try() -> None:
 
 @pytest.mark.req("S3.21.9")
 async def test_a_site_that_has_moved_is_found_with_the_next_request() -> None:
-    """An answer serves for a minute; not where nobody is at the address that it named."""
+    """Addresses are cached for a minute, unless none of them can be connected to."""
     asked: list[str] = []
 
     def look(host: str) -> Sequence[str]:
         asked.append(host)
         return ("127.0.0.2",) if len(asked) == 1 else ("127.0.0.1",)
 
-    async with serve_hostile({"/": sends(http_response())}) as server, asking(lookup=look) as asker:
+    async with serve_hostile({"/": sends(http_response())}) as server, running_client(lookup=look) as client:
         wanted = request(server.url("/", host="moved.test"))
-        ends = [(await asker.ask(wanted)).completed for _ in range(3)]
+        ends = [(await client.fetch(wanted)).completed for _ in range(3)]
 
     assert [end.error_class or end.outcome for end in ends] == ["connect_refused", "fetched", "fetched"]
     assert asked == ["moved.test"] * 2, "what serves is not asked for again"

@@ -1,4 +1,4 @@
-"""Bodies on their way: in chunks of any size, and waiting for each other."""
+"""Bodies in transit: chunks of any size, and waiting for the budget."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from strider.fetcher.adapters.http.connector import (
 from strider.fetcher.adapters.http.deadlines import BUFFERED_BODY_BYTES
 from strider.testing.hostile import Reader, Writer, http_response, sends, serve_hostile
 from strider.testing.hostile.server import CHUNKED, chunked
-from tests.integration.fetcher.http.runner import asking, request
+from tests.integration.fetcher.http.runner import request, running_client
 
 PAGE = b"".join(b"%07d\n" % number for number in range(125_000))
-"""A million bytes, none of which may be lost or come twice."""
+"""A million bytes, none of which may be lost or repeated."""
 
 
 @pytest.mark.parametrize(
@@ -31,21 +31,21 @@ PAGE = b"".join(b"%07d\n" % number for number in range(125_000))
         pytest.param(7, 50_000, id="by-words"),
     ],
 )
-async def test_chunks_of_honest_sizes_come_whole(size_bytes: int, length: int) -> None:
-    """Also where there is so much that its sender has to wait now and then."""
+async def test_chunked_bodies_are_read_whole(size_bytes: int, length: int) -> None:
+    """Also for so many that the sender is paused now and then."""
     body = PAGE[:length]
     plays = {"/": sends(CHUNKED + chunked(body, size=size_bytes))}
-    async with serve_hostile(plays) as server, asking() as asker:
+    async with serve_hostile(plays) as server, running_client() as client:
         for _ in range(2):
-            meaning = await asker.ask(request(server.url("/"), deadline_ms=20_000))
+            meaning = await client.fetch(request(server.url("/"), deadline_ms=20_000))
 
             assert meaning.page is not None, meaning.completed.error_message
             assert meaning.page.body == body
     assert server.connections == 1, "and leave the connection as it was"
 
 
-async def test_who_waits_for_others_is_not_called_slow() -> None:
-    """A body that may not be read yet stands still for as long as the bodies before it take."""
+async def test_waiting_for_the_budget_does_not_count_as_slow() -> None:
+    """A body that may not be read yet pauses for as long as the bodies before it take."""
     holds = asyncio.Event()
 
     async def slow_end(_reader: Reader, writer: Writer) -> None:
@@ -56,13 +56,13 @@ async def test_who_waits_for_others_is_not_called_slow() -> None:
 
     options = RequestLimits(slow_body_seconds=0.3, min_bytes_per_second=1_000)
     plays = {"/first": slow_end, "/second": sends(http_response(b"y" * 100))}
-    async with serve_hostile(plays) as server, asking(budget_bytes=40_000, options=options) as asker:
+    async with serve_hostile(plays) as server, running_client(budget_bytes=40_000, options=options) as client:
         patient = request(server.url("/first", host="a.localhost"), deadline_ms=20_000)
-        first = asyncio.create_task(asker.ask(patient))
+        first = asyncio.create_task(client.fetch(patient))
         async with asyncio.timeout(20):
-            while asker.budget.held_bytes < 50_000:
+            while client.body_budget.held_bytes < 50_000:
                 await asyncio.sleep(0.01)
-            second = asyncio.create_task(asker.ask(request(server.url("/second"), deadline_ms=20_000)))
+            second = asyncio.create_task(client.fetch(request(server.url("/second"), deadline_ms=20_000)))
             while "/second" not in server.requested_paths:
                 await asyncio.sleep(0.01)
             done, _ = await asyncio.wait((second,), timeout=0.5)
@@ -77,8 +77,8 @@ async def test_who_waits_for_others_is_not_called_slow() -> None:
     ("come", "unread"),
     [pytest.param(50_000, 0, id="small"), pytest.param(300_000, BUFFERED_BODY_BYTES, id="large")],
 )
-async def test_what_of_a_large_body_is_here_unread_is_counted_with_it(come: int, unread: int) -> None:
-    """Or a thousand large ones would take a fifth of a GB more than they may."""
+async def test_the_unread_buffer_of_a_large_body_is_held_in_the_budget(come: int, unread: int) -> None:
+    """Otherwise a thousand large ones would exceed the budget by a fifth of a GB."""
     holds = asyncio.Event()
 
     async def slow_end(_reader: Reader, writer: Writer) -> None:
@@ -88,26 +88,26 @@ async def test_what_of_a_large_body_is_here_unread_is_counted_with_it(come: int,
         await writer.drain()
 
     options = RequestLimits(slow_body_seconds=20)
-    async with serve_hostile({"/": slow_end}) as server, asking(options=options) as asker:
-        asked = asyncio.create_task(asker.ask(request(server.url("/"), deadline_ms=20_000)))
+    async with serve_hostile({"/": slow_end}) as server, running_client(options=options) as client:
+        asked = asyncio.create_task(client.fetch(request(server.url("/"), deadline_ms=20_000)))
         async with asyncio.timeout(20):
-            while asker.budget.held_bytes < come + unread:
+            while client.body_budget.held_bytes < come + unread:
                 await asyncio.sleep(0.01)
-        assert asker.budget.held_bytes == come + unread
+        assert client.body_budget.held_bytes == come + unread
         holds.set()
         meaning = await asked
 
         assert (meaning.completed.outcome, meaning.completed.body_bytes) == ("fetched", come + 1)
-        assert asker.budget.held_bytes == 0
+        assert client.body_budget.held_bytes == 0
 
 
-async def test_the_system_keeps_little_of_what_nobody_has_read() -> None:
-    """Left to itself it keeps more and more for who reads quickly, up to what the machine has for all."""
+async def test_the_receive_buffer_is_limited() -> None:
+    """By default it grows for fast readers, up to the memory of the machine."""
     page = sends(http_response(b"x" * 9_000_000))
-    async with serve_hostile({"/": page}) as server, asking() as asker:
-        meaning = await asker.ask(request(server.url("/"), deadline_ms=20_000))
+    async with serve_hostile({"/": page}) as server, running_client() as client:
+        meaning = await client.fetch(request(server.url("/"), deadline_ms=20_000))
         assert meaning.completed.outcome == "fetched"
-        (made,) = asker.transport._engine._sockets
+        (made,) = client.connector._sockets
 
         kept = made.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
     assert kept <= 2 * MAX_RECEIVE_BUFFER_BYTES, "it says twice what was wished, for what it needs itself"
@@ -121,6 +121,6 @@ async def test_the_system_keeps_little_of_what_nobody_has_read() -> None:
         pytest.param(4_096, MIN_RECEIVE_BUFFER_BYTES, id="as-many-as-may-be"),
     ],
 )
-def test_the_system_keeps_less_of_each_where_there_are_many(connections: int, each: int) -> None:
-    """All that it keeps is a part of what may be in hand."""
+def test_the_receive_buffer_shrinks_with_the_number_of_connections(connections: int, each: int) -> None:
+    """All buffers together are a part of the body budget."""
     assert receive_buffer_bytes(256 * 1024**2, connections=connections) == each

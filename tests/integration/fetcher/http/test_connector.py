@@ -1,8 +1,4 @@
-"""The fetcher's transport is one of httpx's: whatever holds for httpx's own holds for it.
-
-Bodies stay packed, redirects are answers, and what fails is one of httpx's transport errors: which one
-is left open, since ours say more (`adapters/failures.py`).
-"""
+"""The connector over real sockets: responses as sent, connections reused, failures as FetchFailure."""
 
 from __future__ import annotations
 
@@ -10,9 +6,12 @@ import asyncio
 import gzip
 from collections.abc import AsyncIterator
 
-import httpx
 import pytest
 
+from strider.fetcher.adapters import FetchFailure
+from strider.fetcher.adapters.http.connector import HttpConnector
+from strider.fetcher.adapters.http.exchange import HttpResponse
+from strider.fetcher.adapters.http.timeline import RequestTimeline
 from strider.testing.hostile import (
     CHUNKED,
     PAGE,
@@ -24,7 +23,8 @@ from strider.testing.hostile import (
     sends_nothing,
     serve_hostile,
 )
-from tests.integration.fetcher.http.runner import asking
+
+from .runner import running_client
 
 PACKED = gzip.compress(PAGE)
 PLAYS = {
@@ -47,30 +47,29 @@ async def server() -> AsyncIterator[HostileServer]:
         yield server
 
 
-@pytest.fixture(params=["httpx", "ours"])
-async def transport(request: pytest.FixtureRequest) -> AsyncIterator[httpx.AsyncBaseTransport]:
-    if request.param == "httpx":
-        async with httpx.AsyncHTTPTransport(trust_env=False) as transport:
-            yield transport
-    else:
-        async with asking() as asker:
-            yield asker.transport
+@pytest.fixture
+async def connector() -> AsyncIterator[HttpConnector]:
+    async with running_client() as client:
+        yield client.connector
 
 
-async def _raw(response: httpx.Response) -> bytes:
-    stream = response.stream
-    assert isinstance(stream, httpx.AsyncByteStream)
+async def _send(connector: HttpConnector, url: str, *headers: tuple[str, str]) -> HttpResponse:
+    timeline = RequestTimeline(asyncio.get_running_loop().time)
+    return await connector.send(url, list(headers), timeline=timeline)
+
+
+async def _read(response: HttpResponse) -> bytes:
     try:
-        return b"".join([chunk async for chunk in stream])
+        return b"".join([chunk async for chunk in response.body])
     finally:
-        await stream.aclose()
+        response.body.close(is_whole=True)
 
 
 @pytest.mark.parametrize(
     ("path", "status", "body"),
     [
         pytest.param("/", 200, PAGE, id="length"),
-        pytest.param("/packed", 200, PACKED, id="packed-stays-packed"),
+        pytest.param("/packed", 200, PACKED, id="compressed-stays-compressed"),
         pytest.param("/chunked", 200, b"hello", id="chunks"),
         pytest.param("/until-close", 200, PAGE, id="until-close"),
         pytest.param("/moved", 302, b"", id="redirects-are-not-followed"),
@@ -78,123 +77,89 @@ async def _raw(response: httpx.Response) -> bytes:
         pytest.param("/absent", 404, b"", id="absent"),
     ],
 )
-async def test_an_answer_is_given_as_it_came(
-    server: HostileServer, transport: httpx.AsyncBaseTransport, path: str, status: int, body: bytes
+async def test_a_response_is_returned_as_sent(
+    server: HostileServer, connector: HttpConnector, path: str, status: int, body: bytes
 ) -> None:
-    response = await transport.handle_async_request(httpx.Request("GET", server.url(path)))
+    response = await _send(connector, server.url(path))
 
-    assert (response.status_code, response.http_version, await _raw(response)) == (status, "HTTP/1.1", body)
+    assert (response.status, response.http_version, await _read(response)) == (status, "1.1", body)
 
 
-async def test_headers_are_kept_as_they_were_sent(
-    server: HostileServer, transport: httpx.AsyncBaseTransport
-) -> None:
-    response = await transport.handle_async_request(httpx.Request("GET", server.url("/")))
-    await _raw(response)
+async def test_headers_are_kept_as_they_were_sent(server: HostileServer, connector: HttpConnector) -> None:
+    response = await _send(connector, server.url("/"))
+    await _read(response)
 
-    sent = [(name, value) for name, value in response.headers.raw if name.startswith(b"X-")]
+    sent = [(name, value) for name, value in response.raw_headers if name.startswith(b"X-")]
     assert sent == [(b"X-A", b"1"), (b"X-A", b"2"), (b"X-B", b"caf\xe9")]
 
 
-async def test_a_request_is_sent_as_it_was_made(
-    server: HostileServer, transport: httpx.AsyncBaseTransport
-) -> None:
-    """The target too: httpx would escape what it thinks odd, so that another page would be asked for."""
-    made = httpx.Request(
-        "GET", server.url("/"), headers=[(b"User-Agent", b"X")], extensions={"target": b"/a|b?q='%zz"}
-    )
-    response = await transport.handle_async_request(made)
-    await _raw(response)
+async def test_a_request_is_sent_as_it_was_made(server: HostileServer, connector: HttpConnector) -> None:
+    """The target too: escaping what looks odd would request another page."""
+    await _read(await _send(connector, server.url("/a|b?q='%zz"), ("User-Agent", "X")))
 
     lines = server.request_heads[0].split("\r\n")
     assert lines[0] == "GET /a|b?q='%zz HTTP/1.1"
     assert sorted(lines[1:-2]) == [f"Host: 127.0.0.1:{server.port}", "User-Agent: X"]
 
 
-async def test_connections_are_kept(server: HostileServer, transport: httpx.AsyncBaseTransport) -> None:
+async def test_connections_are_reused(server: HostileServer, connector: HttpConnector) -> None:
     for _ in range(3):
-        response = await transport.handle_async_request(httpx.Request("GET", server.url("/")))
-        await _raw(response)
+        await _read(await _send(connector, server.url("/")))
 
     assert server.connections == 1
 
 
 async def test_a_body_that_is_not_read_costs_its_connection(
-    server: HostileServer, transport: httpx.AsyncBaseTransport
+    server: HostileServer, connector: HttpConnector
 ) -> None:
-    response = await transport.handle_async_request(httpx.Request("GET", server.url("/short")))
-    await response.stream.aclose()  # type: ignore[union-attr]
-    response = await transport.handle_async_request(httpx.Request("GET", server.url("/")))
+    response = await _send(connector, server.url("/short"))
+    response.body.close(is_whole=True)
+    response = await _send(connector, server.url("/"))
 
-    assert (await _raw(response), server.connections) == (PAGE, 2)
+    assert (await _read(response), server.connections) == (PAGE, 2)
 
 
 @pytest.mark.parametrize("path", ["/closed", "/short", "/nonsense"])
-async def test_what_fails_is_a_transport_error(
-    server: HostileServer, transport: httpx.AsyncBaseTransport, path: str
+async def test_a_broken_response_is_a_fetch_failure(
+    server: HostileServer, connector: HttpConnector, path: str
 ) -> None:
-    async def ask() -> None:
-        await _raw(await transport.handle_async_request(httpx.Request("GET", server.url(path))))
+    async def send_and_read() -> None:
+        await _read(await _send(connector, server.url(path)))
 
-    with pytest.raises(httpx.TransportError):
-        await ask()
+    with pytest.raises(FetchFailure):
+        await send_and_read()
 
 
-async def test_nobody_listening_is_a_transport_error(transport: httpx.AsyncBaseTransport) -> None:
+async def test_a_refused_connection_is_a_fetch_failure(connector: HttpConnector) -> None:
     async with serve_hostile({}) as gone:
         url = gone.url("/")
-    with pytest.raises(httpx.TransportError):
-        await transport.handle_async_request(httpx.Request("GET", url))
+    with pytest.raises(FetchFailure):
+        await _send(connector, url)
 
 
-async def test_a_cancelled_request_is_cancelled_and_the_next_one_works(
-    server: HostileServer, transport: httpx.AsyncBaseTransport
+async def test_a_cancelled_request_leaves_the_next_one_intact(
+    server: HostileServer, connector: HttpConnector
 ) -> None:
-    """Libraries have lost connections, or answers to others, this way."""
+    """Libraries have lost connections, or mixed up responses, this way."""
     for _ in range(5):
-        task = asyncio.create_task(
-            transport.handle_async_request(httpx.Request("GET", server.url("/silent")))
-        )
-        asked = len(server.requested_paths)
+        task = asyncio.create_task(_send(connector, server.url("/silent")))
+        requests = len(server.requested_paths)
         async with asyncio.timeout(30):
-            while len(server.requested_paths) == asked:
+            while len(server.requested_paths) == requests:
                 await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    response = await transport.handle_async_request(httpx.Request("GET", server.url("/")))
-    assert await _raw(response) == PAGE
+    assert await _read(await _send(connector, server.url("/"))) == PAGE
 
 
-async def test_a_connection_that_was_closed_while_it_was_kept_is_replaced(
-    server: HostileServer, transport: httpx.AsyncBaseTransport
+async def test_a_kept_connection_that_was_closed_is_replaced(
+    server: HostileServer, connector: HttpConnector
 ) -> None:
     server.scripts["/last"] = sends(http_response(), then_close=True)
     for path in ("/last", "/"):
-        response = await transport.handle_async_request(httpx.Request("GET", server.url(path)))
-        assert await _raw(response) == PAGE
-        await asyncio.sleep(0.05)  # so that the goodbye has come
+        assert await _read(await _send(connector, server.url(path))) == PAGE
+        await asyncio.sleep(0.05)  # so that the close was received
 
     assert (server.requested_paths, server.connections) == (["/last", "/"], 2)
-
-
-async def test_a_client_on_top_limits_its_waiting(
-    server: HostileServer, transport: httpx.AsyncBaseTransport
-) -> None:
-    client = httpx.AsyncClient(transport=transport, timeout=0.2)
-
-    with pytest.raises(httpx.TransportError):
-        await client.get(server.url("/silent"))
-
-
-async def test_a_client_on_top_works_as_on_any_transport(
-    server: HostileServer, transport: httpx.AsyncBaseTransport
-) -> None:
-    client = httpx.AsyncClient(transport=transport, follow_redirects=True)
-
-    found = await client.get(server.url("/moved"))
-    packed = await client.get(server.url("/packed"))
-
-    assert (found.status_code, found.content, len(found.history)) == (200, PAGE, 1)
-    assert packed.content == PAGE

@@ -1,4 +1,4 @@
-"""What servers do that they should not: each has its outcome and costs one deadline at most."""
+"""Hostile servers: each has its outcome and costs one deadline at most."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from strider.contracts.generated.events import FetchCompleted
-from strider.parser.adapters.content_encoding import unpack
-from strider.parser.core.unreadable_pages import ParseFailure
+from strider.parser.adapters.encodings import unpack
+from strider.parser.core.outcomes import Unreadable
 from strider.testing.hostile import (
     ACCEPTED_CASES,
     DEADLINE_MS,
@@ -20,7 +20,7 @@ from strider.testing.hostile import (
     HostileServer,
     serve_hostile,
 )
-from tests.integration.fetcher.http.runner import Asking, asking, request
+from tests.integration.fetcher.http.runner import RunnerHarness, request, running_client
 
 
 @pytest.fixture
@@ -31,9 +31,9 @@ async def server() -> AsyncIterator[HostileServer]:
 
 
 @pytest.fixture
-async def asker() -> AsyncIterator[Asking]:
-    async with asking() as asker:
-        yield asker
+async def client() -> AsyncIterator[RunnerHarness]:
+    async with running_client() as client:
+        yield client
 
 
 def _brief(completed: FetchCompleted) -> tuple[str, str, bool, bool]:
@@ -42,12 +42,16 @@ def _brief(completed: FetchCompleted) -> tuple[str, str, bool, bool]:
 
 @pytest.mark.parametrize("path", FAILING_CASES)
 @pytest.mark.req("S3.7.4", "S3.7.6", "S3.7.7", "S3.15.4", "S3.17.4", "S3.17.5")
-async def test_each_misdeed_has_its_outcome(server: HostileServer, asker: Asking, path: str) -> None:
-    """Rules about trying again go by these words, so they are to be the same each time."""
+async def test_each_hostile_server_has_its_outcome(
+    server: HostileServer, client: RunnerHarness, path: str
+) -> None:
+    """Retry rules depend on these words, so they must be the same each time."""
     row = FAILING_CASES[path]
     began = time.monotonic()
 
-    meaning = await asker.ask(request(server.url(path), max_body_bytes=LIMIT_BYTES, deadline_ms=DEADLINE_MS))
+    meaning = await client.fetch(
+        request(server.url(path), max_body_bytes=LIMIT_BYTES, deadline_ms=DEADLINE_MS)
+    )
 
     assert _brief(meaning.completed) == (row.outcome, row.error, False, False)
     assert meaning.completed.started_at_us > 0
@@ -57,21 +61,23 @@ async def test_each_misdeed_has_its_outcome(server: HostileServer, asker: Asking
 
 
 @pytest.mark.parametrize("path", FAILING_CASES)
-async def test_a_misdeed_spoils_no_connection_for_the_next(
-    server: HostileServer, asker: Asking, path: str
+async def test_a_hostile_response_spoils_no_later_request(
+    server: HostileServer, client: RunnerHarness, path: str
 ) -> None:
-    """What is left of a broken answer must not be taken for the next one's."""
-    await asker.ask(request(server.url(path), max_body_bytes=LIMIT_BYTES, deadline_ms=DEADLINE_MS))
+    """The rest of a broken response must not be taken for the next one."""
+    await client.fetch(request(server.url(path), max_body_bytes=LIMIT_BYTES, deadline_ms=DEADLINE_MS))
 
-    meaning = await asker.ask(request(server.url("/ok")))
+    meaning = await client.fetch(request(server.url("/ok")))
 
     assert meaning.page is not None
     assert meaning.page.body == PAGE
 
 
 @pytest.mark.parametrize("path", ACCEPTED_CASES)
-async def test_what_is_odd_and_allowed_is_a_page(server: HostileServer, asker: Asking, path: str) -> None:
-    meaning = await asker.ask(request(server.url(path)))
+async def test_unusual_valid_responses_are_pages(
+    server: HostileServer, client: RunnerHarness, path: str
+) -> None:
+    meaning = await client.fetch(request(server.url(path)))
 
     assert _brief(meaning.completed) == ("fetched", "", True, False)
     assert meaning.page is not None
@@ -79,43 +85,43 @@ async def test_what_is_odd_and_allowed_is_a_page(server: HostileServer, asker: A
 
 
 @pytest.mark.parametrize("path", [path for path, row in ACCEPTED_CASES.items() if row.decodes_to])
-async def test_a_bomb_is_kept_packed_and_undone_no_further_than_its_limit(
-    server: HostileServer, asker: Asking, path: str
+async def test_a_decompression_bomb_stays_compressed_and_is_decoded_up_to_its_limit(
+    server: HostileServer, client: RunnerHarness, path: str
 ) -> None:
-    """Bodies stay as they came until the parser, which stops where nobody will read on."""
-    page = (await asker.ask(request(server.url(path)))).page
+    """Bodies stay compressed until the parser, which decodes them up to a limit."""
+    page = (await client.fetch(request(server.url(path)))).page
     assert page is not None
 
     found = unpack(page.body, page.content_encoding, 10 * 1024 * 1024)
 
-    assert isinstance(found, ParseFailure)
+    assert isinstance(found, Unreadable)
     assert found.outcome == ACCEPTED_CASES[path].decodes_to
 
 
-async def test_what_comes_after_an_answer_is_thrown_away_with_its_connection(
-    server: HostileServer, asker: Asking
+async def test_bytes_after_a_response_are_discarded_with_the_connection(
+    server: HostileServer, client: RunnerHarness
 ) -> None:
-    """Bytes nobody has asked for are how answers are smuggled into the next request."""
-    await asker.ask(request(server.url("/more-than-told")))
+    """Unrequested bytes are how responses are smuggled into the next request."""
+    await client.fetch(request(server.url("/more-than-told")))
 
-    meaning = await asker.ask(request(server.url("/ok")))
+    meaning = await client.fetch(request(server.url("/ok")))
 
     assert meaning.page is not None
     assert (meaning.page.body, server.connections) == (PAGE, 2)
 
 
-async def test_a_hundred_misdeeds_at_once_end_within_one_deadline(
-    server: HostileServer, asker: Asking
+async def test_a_hundred_hostile_servers_at_once_end_within_one_deadline(
+    server: HostileServer, client: RunnerHarness
 ) -> None:
-    """One bad server costs one deadline of one place, however many there are."""
+    """A bad server costs one deadline of one place, however many there are."""
     urls = [server.url(path) for path in FAILING_CASES for _ in range(3)]
     began = time.monotonic()
 
     meanings = await asyncio.gather(
-        *(asker.ask(request(url, max_body_bytes=LIMIT_BYTES, deadline_ms=DEADLINE_MS)) for url in urls)
+        *(client.fetch(request(url, max_body_bytes=LIMIT_BYTES, deadline_ms=DEADLINE_MS)) for url in urls)
     )
 
     assert {meaning.completed.has_page for meaning in meanings} == {False}
     # One after the other they would take a hundred deadlines; a busy machine takes a few.
     assert time.monotonic() - began < 10 * DEADLINE_MS / 1000
-    assert asker.budget.held_bytes == 0
+    assert client.body_budget.held_bytes == 0

@@ -1,4 +1,4 @@
-"""What hostile servers cost: no more than one deadline each, and no memory to speak of."""
+"""Cost of hostile servers: no more than one deadline each, and little memory."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from strider.testing.hostile import ACCEPTED_CASES, DEADLINE_MS, FAILING_CASES
 from tests.bench.hostile import TOGETHER, measure
 
 MOST_MIB = 32.0
-"""Eight requests of a row hold eight limits of bodies, buffers and heads; a bomb that went off once would
-take 50 MB."""
+"""Eight requests of a row hold eight limits of bodies, buffers and heads; a single decompressed bomb would
+take 50 MB.
+"""
 
 OVERDUE = ("timed_out", "total_timeout")
 
 LATE_SECONDS = 1.5
-"""What a busy machine adds to a deadline."""
+"""Added to a deadline by a busy machine."""
 
 
 @pytest.mark.req("S3.15.4")
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process' memory is Linux's to tell")
-async def test_no_row_costs_more_than_its_deadline_and_a_bounded_memory() -> None:
+async def test_no_hostile_server_costs_more_than_its_deadline_and_bounded_memory() -> None:
     costs = {cost.path: cost for cost in await measure()}
 
     told = {path: (cost.outcome, cost.error) for path, cost in costs.items()}
     rows = {path: (row.outcome, row.error) for path, row in FAILING_CASES.items()}
     expected = rows | dict.fromkeys(ACCEPTED_CASES, ("fetched", ""))
     assert told.keys() == expected.keys()
-    # A busy machine may come to the deadline before the point; alone each row comes to it (`test_hostile`).
+    # A busy machine may reach the deadline first; alone, each row reaches its own limit (`test_hostile`).
     odd = {path: found for path, found in told.items() if found not in {expected[path], OVERDUE}}
     assert odd == {}
     dear = {path: cost.memory_mib for path, cost in costs.items() if cost.memory_mib > MOST_MIB}

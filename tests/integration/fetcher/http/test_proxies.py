@@ -1,4 +1,4 @@
-"""Requests by way of proxies, over real sockets: who is asked for what, and whose fault it is."""
+"""Requests through proxies, over real sockets: what the proxy receives, and whose fault a failure is."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from strider.fetcher.core import Standing, parse_proxy_url
+from strider.fetcher.core import ProxyHealth, parse_proxy_url
 from strider.testing.hostile import PAGE, http_response, sends, serve_hostile
 from strider.testing.proxy_server import TestProxy, serve_proxy
-from tests.integration.fetcher.test_in_process import house
+from tests.integration.fetcher.test_in_process import in_process
 
-from .runner import asking, lookup_from, request
+from .runner import lookup_from, request, running_client
 
-CERTIFICATES = Path(__file__).parent / "certificates"
+CERTIFICATES = Path(__file__).parents[1] / "certificates"
 AUTHORITY = str(CERTIFICATES / "authority.pem")
 
 
@@ -30,13 +30,17 @@ def _tls() -> ssl.SSLContext:
 @pytest.mark.req("S0.3.1", "S0.3.4", "S4.12.29")
 @pytest.mark.parametrize("account", [pytest.param("", id="open"), pytest.param("me:my-word", id="account")])
 @pytest.mark.parametrize("protocol", ["http", "socks5"])
-async def test_a_plain_page_comes_by_way_of_a_proxy(protocol: str, account: str) -> None:
-    """The account is for the proxy: the site must never see it."""
+async def test_a_plain_page_is_fetched_through_a_proxy(protocol: str, account: str) -> None:
+    """The credentials are for the proxy: the site must never see them."""
     proxy = TestProxy(protocol, account)
-    async with serve_hostile({"/a": sends(http_response())}) as server, serve_proxy(proxy), asking() as asker:
+    async with (
+        serve_hostile({"/a": sends(http_response())}) as server,
+        serve_proxy(proxy),
+        running_client() as client,
+    ):
         wanted = request(server.url("/a", host="site.localhost"))
-        first = await asker.ask(wanted, via=proxy.url)
-        again = await asker.ask(wanted, via=proxy.url)
+        first = await client.fetch(wanted, proxy=proxy.url)
+        again = await client.fetch(wanted, proxy=proxy.url)
 
     assert first.page is not None
     assert (first.page.body, first.page.proxy) == (PAGE, f"{protocol}://127.0.0.1:{proxy.port}")
@@ -52,11 +56,15 @@ async def test_a_plain_page_comes_by_way_of_a_proxy(protocol: str, account: str)
 
 @pytest.mark.req("S0.3.1", "S0.3.4")
 async def test_a_proxy_without_tunnels_is_given_the_url_of_a_plain_page() -> None:
-    """It is asked for a tunnel once, not for each page; the account is for it alone."""
+    """A tunnel is requested once, not for each page; the credentials are for the proxy alone."""
     proxy = TestProxy("http", "me:my-word", supports_connect=False)
-    async with serve_hostile({"/": sends(http_response())}) as server, serve_proxy(proxy), asking() as asker:
+    async with (
+        serve_hostile({"/": sends(http_response())}) as server,
+        serve_proxy(proxy),
+        running_client() as client,
+    ):
         ends = [
-            await asker.ask(request(server.url("/", host=f"{name}.localhost")), via=proxy.url)
+            await client.fetch(request(server.url("/", host=f"{name}.localhost")), proxy=proxy.url)
             for name in ("one", "one", "two")
         ]
 
@@ -69,15 +77,15 @@ async def test_a_proxy_without_tunnels_is_given_the_url_of_a_plain_page() -> Non
     assert ["Proxy" in head for head in server.request_heads] == [False] * 3
 
 
-async def test_who_leaves_no_name_to_proxies_gives_none_a_url() -> None:
-    """The proxy would resolve the name itself, perhaps to another address than the one that was judged."""
+async def test_with_must_tunnel_no_proxy_is_given_a_url() -> None:
+    """The proxy would resolve the name itself, perhaps to another address than the checked one."""
     proxy = TestProxy("http", supports_connect=False)
     async with (
         serve_hostile({"/": sends(http_response())}) as server,
         serve_proxy(proxy),
-        asking(must_tunnel=True) as asker,
+        running_client(must_tunnel=True) as client,
     ):
-        meaning = await asker.ask(request(server.url("/", host="site.localhost")), via=proxy.url)
+        meaning = await client.fetch(request(server.url("/", host="site.localhost")), proxy=proxy.url)
 
     assert (meaning.completed.error_class, meaning.completed.outcome) == ("proxy_refused", "proxy_failed")
     assert proxy.requested_targets == [f"127.0.0.1:{server.port}"]
@@ -93,8 +101,8 @@ async def test_who_leaves_no_name_to_proxies_gives_none_a_url() -> None:
         pytest.param(b"HTTP/1.1 200 OK\r\n\r\n" + http_response(b"lie"), id="a page before it was asked"),
     ],
 )
-async def test_a_proxy_that_talks_nonsense_is_at_fault_for_plain_pages_too(said: bytes) -> None:
-    """Were it given the URL instead, its doings would be counted against each site."""
+async def test_an_invalid_proxy_response_is_a_proxy_failure_for_plain_pages_too(said: bytes) -> None:
+    """Given the URL instead, its failures would be counted against each site."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         heads.append(await reader.readuntil(b"\r\n\r\n"))
@@ -103,19 +111,19 @@ async def test_a_proxy_that_talks_nonsense_is_at_fault_for_plain_pages_too(said:
 
     heads: list[bytes] = []
     proxy = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with serve_hostile({"/": sends(http_response())}) as server, proxy, asking() as asker:
+    async with serve_hostile({"/": sends(http_response())}) as server, proxy, running_client() as client:
         via = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
-        meaning = await asker.ask(request(server.url("/")), via=via)
+        meaning = await client.fetch(request(server.url("/")), proxy=via)
 
     assert (meaning.completed.error_class, meaning.completed.outcome) == ("proxy_refused", "proxy_failed")
     assert [head.split(b" ")[0] for head in heads] == [b"CONNECT"]
 
 
 async def test_a_site_that_is_down_is_no_refusal_of_tunnels() -> None:
-    """After a 502 the proxy must not be given the URL: it has tried the judged address."""
+    """After a 502 the proxy must not be given the URL: it has tried the checked address."""
     proxy = TestProxy("http", refusal_status=502)
-    async with serve_proxy(proxy), asking() as asker:
-        meaning = await asker.ask(request("http://site.localhost/"), via=proxy.url)
+    async with serve_proxy(proxy), running_client() as client:
+        meaning = await client.fetch(request("http://site.localhost/"), proxy=proxy.url)
 
     assert meaning.completed.error_class == "connect_unreachable"
     assert [target.startswith("http") for target in proxy.requested_targets] == [False]
@@ -123,23 +131,23 @@ async def test_a_site_that_is_down_is_no_refusal_of_tunnels() -> None:
 
 @pytest.mark.req("S0.3.7")
 @pytest.mark.parametrize("protocol", ["http", "socks5", "https"])
-async def test_encryption_is_between_us_and_the_site(protocol: str) -> None:
-    """Certificates are looked at as without a proxy, and the tunnel leads to the address that was judged."""
+async def test_tls_is_end_to_end_through_a_proxy(protocol: str) -> None:
+    """Certificates are verified as without a proxy, and the tunnel leads to the checked address."""
     proxy = TestProxy(protocol)
     outer = _tls() if protocol == "https" else None
     async with (
         serve_hostile({"/": sends(http_response())}, tls=_tls()) as server,
         serve_proxy(proxy, tls=outer),
-        asking(ca_file=AUTHORITY, lookup=lookup_from(good_localhost=["127.0.0.1"])) as asker,
+        running_client(ca_file=AUTHORITY, lookup=lookup_from(good_localhost=["127.0.0.1"])) as client,
     ):
         via = proxy.url.replace("127.0.0.1", "good.localhost")
-        good = await asker.ask(request(server.url("/", host="good.localhost", scheme="https")), via=via)
-        again = await asker.ask(request(server.url("/", host="good.localhost", scheme="https")), via=via)
-        other = await asker.ask(request(server.url("/", host="bad.localhost", scheme="https")), via=via)
+        good = await client.fetch(request(server.url("/", host="good.localhost", scheme="https")), proxy=via)
+        again = await client.fetch(request(server.url("/", host="good.localhost", scheme="https")), proxy=via)
+        other = await client.fetch(request(server.url("/", host="bad.localhost", scheme="https")), proxy=via)
 
     assert (good.completed.outcome, good.completed.tls_us > 0) == ("fetched", True)
     assert (again.completed.outcome, again.completed.connection_reused) == ("fetched", True)
-    # asyncio loses the reason where TLS runs within TLS; that there is no page is what counts.
+    # asyncio loses the reason if TLS runs within TLS; that there is no page is what counts.
     lost = {"connection_closed"} if protocol == "https" else set()
     assert other.completed.error_class in {"tls_wrong_name", *lost}
     assert proxy.requested_targets == [f"127.0.0.1:{server.port}"] * 2
@@ -156,24 +164,24 @@ async def test_encryption_is_between_us_and_the_site(protocol: str) -> None:
         pytest.param("socks5", 5, "connect_refused", "network_failed", id="socks-site-refuses"),
     ],
 )
-async def test_a_proxy_that_refuses_is_told_apart_from_a_site_that_is_down(
+async def test_a_refusing_proxy_is_distinguished_from_an_unreachable_site(
     protocol: str, refuses: int, error: str, outcome: str
 ) -> None:
-    """What is the proxy's fault must not be held against the site, nor the other way round."""
+    """A failure of the proxy must not count against the site, nor the other way round."""
     proxy = TestProxy(protocol, refusal_status=refuses)
-    async with serve_proxy(proxy), asking() as asker:
-        meaning = await asker.ask(request("https://site.localhost/"), via=proxy.url)
+    async with serve_proxy(proxy), running_client() as client:
+        meaning = await client.fetch(request("https://site.localhost/"), proxy=proxy.url)
 
     assert (meaning.completed.error_class, meaning.completed.outcome) == (error, outcome)
 
 
 @pytest.mark.parametrize("protocol", ["http", "socks5"])
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_a_wrong_account_is_the_proxys_matter(protocol: str, scheme: str) -> None:
+async def test_wrong_credentials_are_a_proxy_failure(protocol: str, scheme: str) -> None:
     proxy = TestProxy(protocol, "me:right")
-    async with serve_proxy(proxy), asking() as asker:
+    async with serve_proxy(proxy), running_client() as client:
         wrong = proxy.url.replace("right", "wrong")
-        meaning = await asker.ask(request(f"{scheme}://site.localhost/"), via=wrong)
+        meaning = await client.fetch(request(f"{scheme}://site.localhost/"), proxy=wrong)
 
     completed = meaning.completed
     assert (completed.error_class, completed.outcome) == ("proxy_auth", "proxy_failed")
@@ -181,23 +189,23 @@ async def test_a_wrong_account_is_the_proxys_matter(protocol: str, scheme: str) 
 
 
 @pytest.mark.parametrize("protocol", ["http", "https", "socks5"])
-async def test_a_proxy_that_is_not_there_is_not_the_sites_fault(protocol: str) -> None:
+async def test_an_unreachable_proxy_is_a_proxy_failure(protocol: str) -> None:
     async with serve_proxy(TestProxy(protocol)) as proxy:
         pass
-    async with asking() as asker:
-        meaning = await asker.ask(request("http://site.localhost/"), via=proxy.url)
+    async with running_client() as client:
+        meaning = await client.fetch(request("http://site.localhost/"), proxy=proxy.url)
 
     assert (meaning.completed.error_class, meaning.completed.before_connect) == ("proxy_unreachable", True)
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("protocol", ["http", "socks5"])
-async def test_no_proxy_is_asked_for_what_we_may_not_ask(protocol: str, scheme: str) -> None:
+async def test_forbidden_addresses_are_refused_through_a_proxy_too(protocol: str, scheme: str) -> None:
     """A proxy inside of a network must not become a way into it."""
     proxy = TestProxy(protocol)
     lookup = lookup_from(inside_test=["10.0.0.7"])
-    async with serve_proxy(proxy), asking(allow_private=False, lookup=lookup) as asker:
-        meaning = await asker.ask(request(f"{scheme}://inside.test/"), via=proxy.url)
+    async with serve_proxy(proxy), running_client(allow_private=False, lookup=lookup) as client:
+        meaning = await client.fetch(request(f"{scheme}://inside.test/"), proxy=proxy.url)
 
     assert (meaning.completed.error_class, proxy.requested_targets, proxy.request_heads) == (
         "refused_address",
@@ -208,32 +216,34 @@ async def test_no_proxy_is_asked_for_what_we_may_not_ask(protocol: str, scheme: 
 
 @pytest.mark.req("S0.3.2", "S0.3.3", "S0.3.5", "S0.3.8", "S1.14.6", "S1.15.8", "S4.14.4")
 async def test_requests_are_spread_evenly_and_a_dead_proxy_costs_no_page() -> None:
-    """What one proxy failed at is asked again, by way of another."""
+    """A failure of one proxy is retried through another."""
     async with (
         serve_hostile({"/": sends(http_response())}) as server,
         serve_proxy(TestProxy("http")) as one,
         serve_proxy(TestProxy("socks5", "me:too")) as two,
         serve_proxy(TestProxy("http")) as three,
-        house(
+        in_process(
             proxies_enabled=True, proxy_urls=(one.url, two.url, three.url), proxy_requests_per_second=0
-        ) as ring,
+        ) as fetcher,
     ):
-        ring.write(*await ring.leasing.lease(*(server.url("/", host=f"h{n}.localhost") for n in range(12))))
-        await ring.drained()
+        urls = [server.url("/", host=f"h{n}.localhost") for n in range(12)]
+        fetcher.write(*await fetcher.leasing.lease(*urls))
+        await fetcher.drained()
         counts = [len(proxy.requested_targets) for proxy in (one, two, three)]
         two.refusal_status = 1
-        ring.write(*await ring.leasing.lease(*(server.url("/", host=f"g{n}.localhost") for n in range(3))))
-        await ring.drained()
+        urls = [server.url("/", host=f"g{n}.localhost") for n in range(3)]
+        fetcher.write(*await fetcher.leasing.lease(*urls))
+        await fetcher.drained()
 
     assert counts == [4, 4, 4]
-    assert sorted(end.outcome for end in ring.ends) == [*["fetched"] * 14, "proxy_failed"]
-    failed = next(end for end in ring.ends if end.outcome == "proxy_failed")
+    assert sorted(end.outcome for end in fetcher.ends) == [*["fetched"] * 14, "proxy_failed"]
+    failed = next(end for end in fetcher.ends if end.outcome == "proxy_failed")
     assert (failed.proxy, "too" in str(failed.error_message)) == (f"socks5://127.0.0.1:{two.port}", False)
 
 
 @pytest.mark.parametrize("protocol", ["http", "socks5", "https"])
-def test_the_loop_of_the_services_tunnels_too(protocol: str) -> None:
-    """Uvloop's transports are none of asyncio's kind, and services run on it."""
+def test_tunnels_work_on_uvloop(protocol: str) -> None:
+    """Uvloop's transports are no subclasses of asyncio's, and services run on uvloop."""
 
     async def act() -> list[str]:
         proxy = TestProxy(protocol)
@@ -242,48 +252,51 @@ def test_the_loop_of_the_services_tunnels_too(protocol: str) -> None:
             serve_hostile({"/": sends(http_response())}) as plain,
             serve_hostile({"/": sends(http_response())}, tls=_tls()) as secure,
             serve_proxy(proxy, tls=outer),
-            asking(ca_file=AUTHORITY) as asker,
+            running_client(ca_file=AUTHORITY) as client,
         ):
             via = proxy.url.replace("127.0.0.1", "good.localhost")
             urls = [
                 plain.url("/", host="good.localhost"),
                 secure.url("/", host="good.localhost", scheme="https"),
             ]
-            return [(await asker.ask(request(url), via=via)).completed.outcome for url in urls]
+            return [(await client.fetch(request(url), proxy=via)).completed.outcome for url in urls]
 
     assert uvloop.run(act()) == ["fetched", "fetched"]
 
 
 @pytest.mark.req("S0.3.9")
-async def test_what_one_proxy_failed_at_is_tried_by_way_of_another() -> None:
+async def test_a_failure_of_one_proxy_is_retried_through_another() -> None:
     async with (
         serve_hostile({"/": sends(http_response())}) as server,
         serve_proxy(TestProxy("socks5", refusal_status=2)) as ill,
         serve_proxy(TestProxy("socks5")) as well,
-        house(max_in_flight=2, proxies_enabled=True, proxy_urls=(ill.url, well.url)) as ring,
+        in_process(max_in_flight=2, proxies_enabled=True, proxy_urls=(ill.url, well.url)) as fetcher,
     ):
-        first, second = await ring.leasing.lease(
+        first, second = await fetcher.leasing.lease(
             *(server.url(f"/?{number}", host="a.localhost") for number in range(2))
         )
-        ring.write(first)
-        await ring.drained()
-        ring.write(replace(second, try_number=2))
-        await ring.drained()
+        fetcher.write(first)
+        await fetcher.drained()
+        fetcher.write(replace(second, try_number=2))
+        await fetcher.drained()
 
-    assert [(end.try_number, end.outcome) for end in ring.ends] == [(1, "proxy_failed"), (2, "fetched")]
+    assert [(end.try_number, end.outcome) for end in fetcher.ends] == [(1, "proxy_failed"), (2, "fetched")]
 
 
-async def test_without_a_proxy_in_use_nothing_is_asked() -> None:
-    """Who asks by way of proxies does not want to be seen: a request never goes without one."""
-    async with serve_hostile({"/": sends(http_response())}) as server, house(proxies_enabled=True) as ring:
-        ring.write(*await ring.leasing.lease(server.url("/", host="a.localhost")))
-        await ring.until(lambda: "proxies" in ring.loop.paused_reasons)
+async def test_without_an_enabled_proxy_nothing_is_sent() -> None:
+    """A request that is to go through a proxy never goes without one."""
+    async with (
+        serve_hostile({"/": sends(http_response())}) as server,
+        in_process(proxies_enabled=True) as fetcher,
+    ):
+        fetcher.write(*await fetcher.leasing.lease(server.url("/", host="a.localhost")))
+        await fetcher.until(lambda: "proxies" in fetcher.loop.paused_reasons)
 
         assert server.requested_paths == []
         async with serve_proxy(TestProxy()) as proxy:
-            rotation = ring.asker.proxies
-            assert rotation is not None
-            rotation.replace_all([(parse_proxy_url(proxy.url), Standing())])
-            await ring.drained()
+            pool = fetcher.client.proxies
+            assert pool is not None
+            pool.replace_all([(parse_proxy_url(proxy.url), ProxyHealth())])
+            await fetcher.drained()
 
-    assert [end.proxy for end in ring.ends] == [f"http://127.0.0.1:{proxy.port}"]
+    assert [end.proxy for end in fetcher.ends] == [f"http://127.0.0.1:{proxy.port}"]

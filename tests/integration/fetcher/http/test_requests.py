@@ -1,4 +1,4 @@
-"""Requests over real sockets: what is sent, redirects, connections that are kept, limits, the end."""
+"""Requests over real sockets: headers, redirects, kept connections, limits, shutdown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aiohttp.connector import Connection
 
 from strider.fetcher.adapters import RequestLimits
 from strider.fetcher.adapters.http.exchange import OutgoingRequest
-from strider.fetcher.core import Places, RedirectRules
+from strider.fetcher.core import AddressPolicy, RedirectRules
 from strider.testing.hostile import (
     CHUNKED,
     PAGE,
@@ -27,21 +27,21 @@ from strider.testing.hostile import (
     sends_nothing,
     serve_hostile,
 )
-from tests.integration.fetcher.http.runner import MARKED_AT_US, asking, request
+from tests.integration.fetcher.http.runner import MARKED_AT_US, request, running_client
 
 A_READ = 256 * 1024
-"""The most that asyncio takes from a socket at a time."""
+"""The most that asyncio reads from a socket at a time."""
 
 
-async def test_what_is_sent_says_who_we_are() -> None:
-    """A site's owner must be able to see who asks, and to write to them."""
-    async with serve_hostile({"/": sends(http_response())}) as server, asking() as asker:
+async def test_a_request_identifies_the_crawler() -> None:
+    """A site's owner must be able to see who fetches, and to contact us."""
+    async with serve_hostile({"/": sends(http_response())}) as server, running_client() as client:
         wanted = request(
             server.url("/a|b?q='x'", host="site.localhost"),
             header_names=("Accept-Language", "Host", "Connection", "X-Bad"),
             header_values=("de", "evil.test", "close", "a\r\nX-Injected: 1"),
         )
-        await asker.ask(wanted)
+        await client.fetch(wanted)
 
     wanted_head = (
         f"GET /a|b?q='x' HTTP/1.1\r\nHost: site.localhost:{server.port}\r\n"
@@ -52,11 +52,11 @@ async def test_what_is_sent_says_who_we_are() -> None:
     assert server.request_heads == [wanted_head]
 
 
-async def test_a_page_tells_how_it_was_fetched() -> None:
+async def test_a_page_contains_the_trace_of_its_request() -> None:
     play = sends(http_response(headers=('ETag: "v1"', "Last-Modified: yesterday", "Set-Cookie: a=b")))
-    async with serve_hostile({"/": play}) as server, asking() as asker:
-        first = await asker.ask(request(server.url("/", host="a.localhost"), lease_id="1-1-1"))
-        second = await asker.ask(request(server.url("/", host="a.localhost"), lease_id="1-1-2"))
+    async with serve_hostile({"/": play}) as server, running_client() as client:
+        first = await client.fetch(request(server.url("/", host="a.localhost"), lease_id="1-1-1"))
+        second = await client.fetch(request(server.url("/", host="a.localhost"), lease_id="1-1-2"))
 
     page, completed = first.page, first.completed
     assert page is not None
@@ -103,11 +103,14 @@ async def test_a_page_tells_how_it_was_fetched() -> None:
     ],
 )
 async def test_a_redirect_is_an_outcome_with_its_target(location: str, target: str, refused: str) -> None:
-    """What a redirect leads to is a request of its own: robots, delay and addresses are looked at again."""
-    async with serve_hostile({"/start": sends(redirect_response(location))}) as server, asking() as asker:
+    """The target of a redirect is a request of its own: robots.txt, delay and addresses are checked again."""
+    async with (
+        serve_hostile({"/start": sends(redirect_response(location))}) as server,
+        running_client() as client,
+    ):
         wanted = request(server.url("/start", host="a.localhost"))
         seen = server.url("/seen", host="a.localhost")
-        completed = (await asker.ask(replace(wanted, redirect_chain=(seen,), hop=1))).completed
+        completed = (await client.fetch(replace(wanted, redirect_chain=(seen,), hop=1))).completed
 
     told = (completed.outcome, completed.redirect_target, completed.redirect_refused, completed.has_page)
     assert told == ("redirected", target.format(port=server.port), refused, False)
@@ -124,10 +127,10 @@ async def test_a_redirect_is_an_outcome_with_its_target(location: str, target: s
         pytest.param(0, 0, "too_many_redirects", id="none-is-followed"),
     ],
 )
-async def test_redirects_have_an_end(hop: int, max_hops: int, refused: str) -> None:
-    async with serve_hostile({"/": sends(redirect_response("/next"))}) as server, asking() as asker:
-        asker.rules = RedirectRules(Places(allow_private=True), max_hops=max_hops)
-        completed = (await asker.ask(request(server.url("/"), hop=hop))).completed
+async def test_redirects_are_limited(hop: int, max_hops: int, refused: str) -> None:
+    async with serve_hostile({"/": sends(redirect_response("/next"))}) as server, running_client() as client:
+        client.rules = RedirectRules(AddressPolicy(allow_private=True), max_hops=max_hops)
+        completed = (await client.fetch(request(server.url("/"), hop=hop))).completed
 
     assert (completed.outcome, completed.redirect_refused) == ("redirected", refused)
 
@@ -150,11 +153,14 @@ async def test_redirects_have_an_end(hop: int, max_hops: int, refused: str) -> N
 async def test_each_status_has_its_outcome(
     status: str, headers: Sequence[str], outcome: str, error: str
 ) -> None:
-    """Bodies of such answers are no pages, and are read for the connection's sake only."""
+    """Bodies of such responses are no pages, and are read only to reuse the connection."""
     play = sends(http_response(b"x" * 1000, status=status, headers=tuple(headers)))
-    async with serve_hostile({"/": play, "/ok": sends(http_response())}) as server, asking() as asker:
-        completed = (await asker.ask(request(server.url("/")))).completed
-        after = (await asker.ask(request(server.url("/ok")))).completed
+    async with (
+        serve_hostile({"/": play, "/ok": sends(http_response())}) as server,
+        running_client() as client,
+    ):
+        completed = (await client.fetch(request(server.url("/")))).completed
+        after = (await client.fetch(request(server.url("/ok")))).completed
 
     told = (completed.outcome, completed.error_class, completed.has_page, completed.status)
     assert told == (outcome, error, False, int(status[:3]))
@@ -162,20 +168,20 @@ async def test_each_status_has_its_outcome(
     assert after.connection_reused
 
 
-async def test_a_long_body_that_nobody_wants_is_not_read_to_its_end() -> None:
+async def test_a_long_unwanted_body_is_not_read_to_its_end() -> None:
     play = sends(http_response(b"x" * 300_000, status="404 Not Found"))
-    async with serve_hostile({"/": play}) as server, asking() as asker:
-        completed = (await asker.ask(request(server.url("/")))).completed
+    async with serve_hostile({"/": play}) as server, running_client() as client:
+        completed = (await client.fetch(request(server.url("/")))).completed
 
     assert completed.outcome == "not_found"
     assert completed.body_bytes < 300_000
 
 
-async def test_a_slow_body_that_nobody_wants_is_given_up_soon() -> None:
+async def test_a_slow_unwanted_body_is_aborted_soon() -> None:
     play = sends_forever(CHUNKED.replace(b"200 OK", b"500 Oh"), b"1\r\nx\r\n", every_seconds=0.05)
-    async with serve_hostile({"/": play}) as server, asking() as asker:
+    async with serve_hostile({"/": play}) as server, running_client() as client:
         began = time.monotonic()
-        completed = (await asker.ask(request(server.url("/"), deadline_ms=5_000))).completed
+        completed = (await client.fetch(request(server.url("/"), deadline_ms=5_000))).completed
 
     assert (completed.outcome, completed.status) == ("server_error", 500)
     assert time.monotonic() - began < 2.0
@@ -188,10 +194,15 @@ async def test_a_slow_body_that_nobody_wants_is_given_up_soon() -> None:
         pytest.param("", "odd_status", False, id="without-validator"),
     ],
 )
-async def test_not_modified_is_an_answer_to_a_validator_only(etag: str, outcome: str, has_page: bool) -> None:
-    """A 304 that nobody asked for says nothing about the page."""
-    async with serve_hostile({"/": sends(b"HTTP/1.1 304 Not Modified\r\n\r\n")}) as server, asking() as asker:
-        meaning = await asker.ask(request(server.url("/"), etag=etag))
+async def test_not_modified_answers_conditional_requests_only(
+    etag: str, outcome: str, has_page: bool
+) -> None:
+    """A 304 to an unconditional request says nothing about the page."""
+    async with (
+        serve_hostile({"/": sends(b"HTTP/1.1 304 Not Modified\r\n\r\n")}) as server,
+        running_client() as client,
+    ):
+        meaning = await client.fetch(request(server.url("/"), etag=etag))
 
     assert (meaning.completed.outcome, meaning.completed.has_page) == (outcome, has_page)
     assert (meaning.page is not None and meaning.page.not_modified) == has_page
@@ -200,7 +211,7 @@ async def test_not_modified_is_an_answer_to_a_validator_only(etag: str, outcome:
 
 @pytest.mark.parametrize("with_reset", [False, True])
 async def test_a_kept_connection_that_was_closed_costs_nothing(with_reset: bool) -> None:
-    """Servers close what was idle whenever they like; nothing is said on what is known to be closed."""
+    """Servers close idle connections at any time; nothing is sent on one that is known to be closed."""
     heard: list[bytes] = []
     kept: list[socket.socket] = []
 
@@ -212,20 +223,20 @@ async def test_a_kept_connection_that_was_closed_costs_nothing(with_reset: bool)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        async with asking() as asker:
-            await asyncio.gather(asyncio.to_thread(serve_one), asker.ask(request(url)))
+        async with running_client() as client:
+            await asyncio.gather(asyncio.to_thread(serve_one), client.fetch(request(url)))
             if with_reset:
                 kept[0].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            kept[0].close()  # and this loop has not run since
-            _, found = await asyncio.gather(asyncio.to_thread(serve_one), asker.ask(request(url)))
+            kept[0].close()  # and this event loop has not run since
+            _, found = await asyncio.gather(asyncio.to_thread(serve_one), client.fetch(request(url)))
     kept[1].close()
 
     assert (found.completed.outcome, found.completed.connection_reused) == ("fetched", False)
     assert [head.split(b"\r\n")[0] for head in heard] == [b"GET / HTTP/1.1"] * 2
 
 
-async def test_what_was_said_on_a_kept_connection_is_not_said_again() -> None:
-    """A server that hears it and hangs up has counted it: the delay to the next one is the scheduler's."""
+async def test_a_request_written_on_a_kept_connection_is_not_repeated() -> None:
+    """A server that reads it and closes has counted it: the delay before the next one is the scheduler's."""
 
     async def once(reader: Reader, writer: Writer) -> None:
         writer.write(http_response())
@@ -234,18 +245,18 @@ async def test_what_was_said_on_a_kept_connection_is_not_said_again() -> None:
         writer.close()
 
     heard: list[bytes] = []
-    async with serve_hostile({"/": once}) as server, asking() as asker:
-        await asker.ask(request(server.url("/")))
-        completed = (await asker.ask(request(server.url("/")))).completed
+    async with serve_hostile({"/": once}) as server, running_client() as client:
+        await client.fetch(request(server.url("/")))
+        completed = (await client.fetch(request(server.url("/")))).completed
 
     assert (completed.outcome, completed.error_class) == ("network_failed", "connection_closed")
     assert (completed.connection_reused, len(heard), server.connections) == (True, 1, 1)
 
 
-async def test_a_fresh_connection_that_is_closed_is_not_tried_again() -> None:
-    """What a server closes after it was asked, it may have counted: trying again is the scheduler's."""
-    async with serve_hostile({"/": sends(then_close=True)}) as server, asking() as asker:
-        completed = (await asker.ask(request(server.url("/")))).completed
+async def test_a_closed_new_connection_is_not_retried() -> None:
+    """A request that was followed by a close may have been counted: retries are the scheduler's."""
+    async with serve_hostile({"/": sends(then_close=True)}) as server, running_client() as client:
+        completed = (await client.fetch(request(server.url("/")))).completed
 
     assert (completed.outcome, completed.error_class, server.connections) == (
         "network_failed",
@@ -254,73 +265,73 @@ async def test_a_fresh_connection_that_is_closed_is_not_tried_again() -> None:
     )
 
 
-async def test_nobody_listening_is_known_before_anything_is_sent() -> None:
-    """Nothing was asked of the host, so its delay is not used up."""
+async def test_a_refused_connection_is_a_failure_before_the_request() -> None:
+    """Nothing was sent to the host, so its delay is not used up."""
     async with serve_hostile({}) as server:
         gone = server.url("/")
-    async with asking() as asker:
-        completed = (await asker.ask(request(gone))).completed
+    async with running_client() as client:
+        completed = (await client.fetch(request(gone))).completed
 
     told = (completed.outcome, completed.error_class, completed.before_connect, completed.started_at_us)
     assert told == ("network_failed", "connect_refused", True, 0)
 
 
-async def test_a_request_that_stood_still_is_not_made() -> None:
-    """Its lease may have ended meanwhile; whoever stopped the process for a while must not cost a request."""
-    async with serve_hostile({"/": sends(http_response())}) as server, asking() as asker:
-        completed = (await asker.ask(request(server.url("/")), marked_seconds_ago=2.5)).completed
+async def test_a_suspended_request_is_not_sent() -> None:
+    """Its lease may have ended meanwhile; a suspended process must not cost the site a request."""
+    async with serve_hostile({"/": sends(http_response())}) as server, running_client() as client:
+        completed = (await client.fetch(request(server.url("/")), marked_seconds_ago=2.5)).completed
 
     told = (completed.outcome, completed.error_class, completed.before_connect, completed.started_at_us)
     assert told == ("interrupted", "cancelled", True, 0)
     assert server.connections == 0
 
 
-async def test_a_request_is_told_to_begin_when_it_was_sent_at_the_latest(
+async def test_the_start_time_is_when_the_head_was_really_sent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A loop may write at the end of its turn only: what else it does in that turn makes the request late."""
+    """Uvloop writes at the end of an iteration: everything else in that iteration delays the request."""
     ends: list[float] = []
     write = OutgoingRequest.write
 
     def write_in_a_long_turn(asked: OutgoingRequest, connection: Connection) -> None:
         write(asked, connection)
-        time.sleep(0.2)  # the loop's turn is what is long
+        time.sleep(0.2)  # makes the iteration long
         ends.append(time.monotonic())
 
     monkeypatch.setattr(OutgoingRequest, "write", write_in_a_long_turn)
-    async with serve_hostile({"/": sends(http_response())}) as server, asking() as asker:
+    async with serve_hostile({"/": sends(http_response())}) as server, running_client() as client:
         began = time.monotonic()
-        fetched = await asker.ask(request(server.url("/")))
+        fetched = await client.fetch(request(server.url("/")))
 
     told_seconds = (fetched.completed.started_at_us - MARKED_AT_US) / 1_000_000
     assert told_seconds >= ends[0] - began - 0.05
     assert fetched.completed.ttfb_us < 150_000
 
 
-async def test_a_kept_connection_does_not_carry_what_stood_still_either() -> None:
-    async with serve_hostile({"/": sends(http_response())}) as server, asking() as asker:
-        await asker.ask(request(server.url("/")))
+async def test_a_suspended_request_is_not_sent_on_a_kept_connection_either() -> None:
+    async with serve_hostile({"/": sends(http_response())}) as server, running_client() as client:
+        await client.fetch(request(server.url("/")))
         completed = (
-            await asker.ask(request(server.url("/"), deadline_ms=9_000), marked_seconds_ago=3)
+            await client.fetch(request(server.url("/"), deadline_ms=9_000), marked_seconds_ago=3)
         ).completed
-        after = (await asker.ask(request(server.url("/")))).completed
+        after = (await client.fetch(request(server.url("/")))).completed
 
     assert (completed.outcome, completed.before_connect) == ("interrupted", True)
     assert (after.connection_reused, server.requested_paths) == (True, ["/", "/"])
 
 
-async def test_a_stop_ends_what_takes_long_and_lets_the_rest_finish() -> None:
-    """Nothing that was marked ends without an outcome, not even at the end of the process."""
+async def test_shutdown_interrupts_long_requests_and_lets_the_others_finish() -> None:
+    """Every marked request ends with an outcome, also at the end of the process."""
     plays = {"/slow": sends_nothing, "/soon": sends(b"", http_response(), every_seconds=0.1)}
-    async with serve_hostile(plays) as server, asking() as asker:
-        slow = asyncio.create_task(asker.ask(request(server.url("/slow"), deadline_ms=30_000)))
-        soon = asyncio.create_task(asker.ask(request(server.url("/soon"), deadline_ms=30_000)))
+    async with serve_hostile(plays) as server, running_client() as client:
+        slow = asyncio.create_task(client.fetch(request(server.url("/slow"), deadline_ms=30_000)))
+        soon = asyncio.create_task(client.fetch(request(server.url("/soon"), deadline_ms=30_000)))
         async with asyncio.timeout(30):
             while len(server.requested_paths) < 2:
                 await asyncio.sleep(0.01)
-        asker.requests.finish_within(0.4)
+        client.runner.finish_within(0.4)
         completed = [(await task).completed for task in (slow, soon)]
-        late = (await asker.ask(request(server.url("/slow"), deadline_ms=30_000))).completed
+        late = (await client.fetch(request(server.url("/slow"), deadline_ms=30_000))).completed
 
     assert [(each.outcome, each.error_class) for each in completed] == [
         ("interrupted", "cancelled"),
@@ -331,36 +342,36 @@ async def test_a_stop_ends_what_takes_long_and_lets_the_rest_finish() -> None:
 
 
 async def test_bodies_beyond_the_budget_wait_for_each_other() -> None:
-    """Memory is bounded by what may be in hand, not by what servers send at the same time."""
+    """Memory is limited by the budget, not by what servers send at the same time."""
     body = b"x" * 2_000_000
     async with (
         serve_hostile({"/": sends(http_response(body))}) as server,
-        asking(budget_bytes=500_000) as asker,
+        running_client(budget_bytes=500_000) as client,
     ):
         most = 0
 
         async def watch() -> None:
             nonlocal most
             while True:
-                most = max(most, asker.budget.held_bytes)
+                most = max(most, client.body_budget.held_bytes)
                 await asyncio.sleep(0.001)
 
         watching = asyncio.create_task(watch())
         wanted = [request(server.url("/", host=f"h{n}.localhost"), deadline_ms=5_000) for n in range(6)]
-        meanings = await asyncio.gather(*map(asker.ask, wanted))
+        meanings = await asyncio.gather(*map(client.fetch, wanted))
         watching.cancel()
 
     assert [meaning.completed.outcome for meaning in meanings] == ["fetched"] * 6
     assert all(meaning.page is not None and meaning.page.body == body for meaning in meanings)
     assert most < 500_000 + len(body) + 6 * A_READ
-    assert asker.budget.held_bytes == 0
+    assert client.body_budget.held_bytes == 0
 
 
 async def test_idle_connections_have_a_limit() -> None:
-    """A crawl meets many hosts once: what is kept for each of them would use up the system's files."""
-    async with serve_hostile({"/": sends(http_response())}) as server, asking(max_idle=3) as asker:
+    """A crawl visits many hosts once: their kept connections would use up the open files."""
+    async with serve_hostile({"/": sends(http_response())}) as server, running_client(max_idle=3) as client:
         for number in range(8):
-            await asker.ask(request(server.url("/", host=f"h{number}.localhost")))
+            await client.fetch(request(server.url("/", host=f"h{number}.localhost")))
 
     assert sum("Connection: close" in head for head in server.request_heads) >= 3
 
@@ -368,24 +379,24 @@ async def test_idle_connections_have_a_limit() -> None:
 async def test_a_cancelled_request_leaves_nothing_behind() -> None:
     async with (
         serve_hostile({"/slow": sends_nothing, "/ok": sends(http_response())}) as server,
-        asking() as asker,
+        running_client() as client,
     ):
-        task = asyncio.create_task(asker.ask(request(server.url("/slow"))))
+        task = asyncio.create_task(client.fetch(request(server.url("/slow"))))
         async with asyncio.timeout(30):
             while not server.requested_paths:
                 await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        completed = (await asker.ask(request(server.url("/ok")))).completed
+        completed = (await client.fetch(request(server.url("/ok")))).completed
 
     assert (completed.outcome, completed.connection_reused) == ("fetched", False)
-    assert asker.budget.held_bytes == 0
+    assert client.body_budget.held_bytes == 0
 
 
-async def test_a_run_may_not_ask_for_more_time_than_is_allowed() -> None:
+async def test_the_deadline_of_a_run_is_limited() -> None:
     options = RequestLimits(max_deadline_seconds=0.2)
-    async with serve_hostile({"/": sends_nothing}) as server, asking(options=options) as asker:
-        completed = (await asker.ask(request(server.url("/"), deadline_ms=60_000))).completed
+    async with serve_hostile({"/": sends_nothing}) as server, running_client(options=options) as client:
+        completed = (await client.fetch(request(server.url("/"), deadline_ms=60_000))).completed
 
     assert (completed.outcome, completed.total_us < 1_000_000) == ("timed_out", True)

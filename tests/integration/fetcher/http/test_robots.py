@@ -1,4 +1,4 @@
-"""robots.txt over real sockets: the one place where the fetcher follows redirects, guarded at each hop."""
+"""robots.txt over real sockets: the only redirects that the fetcher follows, guarded at each hop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strider.testing.hostile import (
     sends_forever,
     serve_hostile,
 )
-from tests.integration.fetcher.http.runner import asking, request
+from tests.integration.fetcher.http.runner import request, running_client
 
 RULES = b"User-agent: *\nDisallow: /a\n"
 
@@ -29,13 +29,13 @@ def _robots(server: HostileServer, path: str = "/robots.txt", **more: Any) -> Fe
 async def _ask(
     server_plays: dict[str, Any], *, allow_private: bool = True, **more: Any
 ) -> tuple[FetchCompleted, HostileServer]:
-    async with serve_hostile(server_plays) as server, asking(allow_private=allow_private) as asker:
-        meaning = await asker.ask(_robots(server, **more))
+    async with serve_hostile(server_plays) as server, running_client(allow_private=allow_private) as client:
+        meaning = await client.fetch(_robots(server, **more))
         assert meaning.page is None
         return meaning.completed, server
 
 
-async def test_rules_come_with_the_end_of_the_request() -> None:
+async def test_the_completion_contains_the_robots_txt() -> None:
     told, server = await _ask(
         {"/robots.txt": sends(http_response(gzip.compress(RULES), headers=("Content-Encoding: gzip",)))}
     )
@@ -70,7 +70,7 @@ async def test_five_redirects_are_followed_and_count_as_one_request() -> None:
         pytest.param("file:///etc/passwd", "refused_scheme", id="file"),
     ],
 )
-async def test_where_no_hop_may_lead_is_an_outcome(location: str, refused: str) -> None:
+async def test_a_refused_redirect_is_an_outcome(location: str, refused: str) -> None:
     plays = {f"/{n}": sends(redirect_response(f"/{n + 1}")) for n in range(1, 9)}
     plays |= {
         "/robots.txt": sends(redirect_response(location)),
@@ -89,8 +89,8 @@ async def test_where_no_hop_may_lead_is_an_outcome(location: str, refused: str) 
         pytest.param("/stuck", "protocol_error", id="nonsense"),
     ],
 )
-async def test_a_failure_behind_a_redirect_says_that_it_is_behind_one(target: str, outcome: str) -> None:
-    """A site whose robots.txt leads to a dead host is not dead itself; what it says counts as unreachable."""
+async def test_a_failure_after_a_redirect_reports_the_hops(target: str, outcome: str) -> None:
+    """A site whose robots.txt redirects to a dead host is not dead itself; the file counts as unreachable."""
     plays = {"/robots.txt": sends(redirect_response(target)), "/stuck": sends(b"nonsense\r\n\r\n")}
 
     told, _ = await _ask(plays)
@@ -98,8 +98,8 @@ async def test_a_failure_behind_a_redirect_says_that_it_is_behind_one(target: st
     assert (told.outcome, told.robots_hops, told.robots_text) == (outcome, 1, "")
 
 
-async def test_another_host_is_asked_once_for_all_who_point_to_it() -> None:
-    async with serve_hostile({"/shared": sends(http_response(RULES))}) as shared, asking() as asker:
+async def test_another_host_is_requested_once_for_all_redirects_to_it() -> None:
+    async with serve_hostile({"/shared": sends(http_response(RULES))}) as shared, running_client() as client:
         there = shared.url("/shared", host="shared.localhost")
         async with serve_hostile({"/robots.txt": sends(redirect_response(there))}) as server:
             wanted = [
@@ -111,7 +111,7 @@ async def test_another_host_is_asked_once_for_all_who_point_to_it() -> None:
                 )
                 for n in range(4)
             ]
-            told = [(await asker.ask(each)).completed for each in wanted]
+            told = [(await client.fetch(each)).completed for each in wanted]
 
     assert [each.robots_text for each in told] == [RULES.decode()] * 4
     assert {each.robots_url for each in told} == {there}
@@ -128,14 +128,14 @@ async def test_five_hundred_kibibytes_are_read_and_no_more() -> None:
 
 
 @pytest.mark.parametrize(("status", "outcome"), [("404 Not Found", "not_found"), ("503 Later", "overloaded")])
-async def test_a_robots_txt_that_is_not_there_is_told_by_its_status(status: str, outcome: str) -> None:
+async def test_a_missing_robots_txt_reports_its_status(status: str, outcome: str) -> None:
     told, _ = await _ask({"/robots.txt": sends(http_response(b"<html>", status=status))})
 
     assert (told.outcome, told.status, told.robots_text) == (outcome, int(status[:3]), "")
 
 
 async def test_a_hop_is_refused_like_a_first_request() -> None:
-    """The guard looks at each of them."""
+    """The guard checks each of them."""
     told, server = await _ask({}, allow_private=False)
 
     assert (told.outcome, told.error_class, server.connections) == ("policy_blocked", "refused_host", 0)

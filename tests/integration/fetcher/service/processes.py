@@ -1,4 +1,4 @@
-"""The service as a process, on a real broker and a real store, and what stands before and behind it."""
+"""The service as a process, on a real broker and store, with its topics and leases."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOPICS = (FETCH_REQUESTS, PAGES_FETCHED, FETCHES_COMPLETED, FETCHER_DLQ, SCHEMAS
 
 
 class FetcherProcesses:
-    """Processes of the fetcher at one broker and one store."""
+    """Processes of the fetcher on one broker and one store."""
 
     def __init__(self, folder: Path, *, kafka: str, redis: str) -> None:
         self._yard = Yard(kafka, folder, shards=SHARDS)
@@ -56,8 +56,8 @@ class FetcherProcesses:
         self._yard.close()
 
 
-class Ring:
-    """What stands before and behind the fetcher."""
+class FetcherTopics:
+    """Publishes fetch requests, and consumes what the fetcher publishes."""
 
     def __init__(self, *, kafka: str, redis: str, max_in_flight: int = 1, deadline_ms: int = 10_000) -> None:
         self._bus = KafkaBus(KafkaConnection(bootstrap_servers=(kafka,)))
@@ -65,18 +65,18 @@ class Ring:
         frontier = RedisWorkingSet(self._redis)
         self._leasing = FrontierLeases(frontier, max_in_flight=max_in_flight, deadline_ms=deadline_ms)
 
-    async def request(self, *urls: str) -> list[FetchRequested]:
-        """Lease URLs and ask for them."""
+    async def request_fetches(self, *urls: str) -> list[FetchRequested]:
+        """Lease URLs and publish their requests."""
         wanted = await self.lease(*urls)
-        await self.write(*wanted)
+        await self.publish(*wanted)
         return wanted
 
     async def lease(self, *urls: str, lease_ms: int = 600_000) -> list[FetchRequested]:
-        """Lease URLs; gives what asks for them."""
+        """Lease URLs; returns their requests."""
         return await self._leasing.lease(*urls, lease_ms=lease_ms)
 
-    async def write(self, *wanted: FetchRequested, per_second: float = 0.0) -> None:
-        """Ask, at a pace where one is named."""
+    async def publish(self, *wanted: FetchRequested, per_second: float = 0.0) -> None:
+        """Publish requests, at a rate if one is given."""
         producer, loop = await self._bus.producer(), asyncio.get_running_loop()
         began = loop.time()
         for number, each in enumerate(wanted):
@@ -90,23 +90,23 @@ class Ring:
         await producer.close()
 
     async def completed(self, wanted: Sequence[FetchRequested]) -> list[FetchCompleted]:
-        """Give how each request has ended that has, among those that were asked for."""
+        """Return the completions of those requests that have one."""
         found = await self._read(FETCHES_COMPLETED)
         leases = {each.lease_id for each in wanted}
         assert len(found) == len({each.lease_id for each in found}), "a lease has ended twice"
         return [each for each in found if each.lease_id in leases]
 
-    async def ends(self, wanted: Sequence[FetchRequested]) -> dict[str, str]:
-        """Give the outcome of each lease that has one."""
+    async def outcomes(self, wanted: Sequence[FetchRequested]) -> dict[str, str]:
+        """Return the outcome of each lease that has one."""
         return {each.lease_id: each.outcome for each in await self.completed(wanted)}
 
     async def pages(self, wanted: Sequence[FetchRequested]) -> set[str]:
-        """Give the URLs of those that have brought a page."""
+        """Return the URLs of those requests that have a page."""
         leases = {each.lease_id for each in wanted}
         return {page.url for page in await self._read(PAGES_FETCHED) if page.lease_id in leases}
 
     async def script_calls(self) -> int:
-        """Count the scripts that the store has run so far; the fetcher's marks among them."""
+        """Count the scripts that the store has run so far; the fetcher's marks are among them."""
         told = await self._redis.command("INFO", "commandstats")
         kinds = ("cmdstat_eval", "cmdstat_fcall")
         return sum(each["calls"] for name, each in told.items() if name.startswith(kinds))

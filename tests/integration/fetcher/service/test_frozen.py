@@ -1,7 +1,7 @@
-"""A fetcher that stands still between its mark and its request, at any point, and one whose partitions move.
+"""A fetcher that is suspended between its mark and its request, at any point, and during rebalances.
 
-The witness is the site: what it was asked, how often, and when. A frozen process (SIGSTOP) keeps its
-connections and its marks; whoever keeps the clock of the group goes by the mark and two seconds.
+The witness is the site: what was requested, how often, and when. A frozen process (SIGSTOP) keeps its
+connections and its marks; the clock of the host group counts on the mark and two seconds.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from tests.faults.services import Service
 from tests.faults.waiting import until
 from tests.integration.fetcher.leases import SHARDS
 
-from .processes import FetcherProcesses, Ring
+from .processes import FetcherProcesses, FetcherTopics
 
-CERTIFICATES = Path(__file__).parent / "certificates"
+CERTIFICATES = Path(__file__).parents[1] / "certificates"
 FROZEN_SECONDS = MAX_START_SECONDS + 0.5
 LINGER_SECONDS = 0.2
 AT_A_TIME = 16
 REBALANCED = 700
-"""As many as keep three processes busy until the last has joined, four at a time."""
+"""Enough to keep three processes busy until the last has joined, four at a time."""
 LATE_SECONDS = 0.25
-"""Between the head's writing and the site's note of it, on a busy machine."""
+"""Between the writing of the head and the site's record of it, on a busy machine."""
 
 
 @pytest.fixture
@@ -50,21 +50,21 @@ def fetchers(stack: ServerStack, redis_url: str, tmp_path: Path) -> Iterator[Fet
 
 
 @pytest.fixture
-async def ring(stack: ServerStack, redis_url: str) -> AsyncIterator[Ring]:
-    ring = Ring(kafka=stack.kafka.address, redis=redis_url)
-    yield ring
-    await ring.close()
+async def topics(stack: ServerStack, redis_url: str) -> AsyncIterator[FetcherTopics]:
+    topics = FetcherTopics(kafka=stack.kafka.address, redis=redis_url)
+    yield topics
+    await topics.close()
 
 
 @dataclass
 class Site:
-    """A site that takes a while to answer, and notes when it was asked what."""
+    """A site that responds after a while, and records when it was requested what."""
 
     server: HostileServer
     asked_at: dict[str, float] = field(default_factory=dict)
 
     def urls(self, count: int) -> list[str]:
-        """Make up pages of as many hosts."""
+        """Return URLs of pages on as many hosts."""
         mark = uuid.uuid4().hex[:6]
         return [self.server.url(f"/lingers?{mark}-{n}", host=f"{mark}-{n}.localhost") for n in range(count)]
 
@@ -84,17 +84,17 @@ async def site() -> AsyncIterator[Site]:
 
 
 async def _frozen(service: Service, *, seconds: float = FROZEN_SECONDS) -> None:
-    """Let it stand still; nothing else is waited for here, because only its standing still takes time."""
+    """Suspend it for some time; nothing else is awaited here, as only the suspension takes time."""
     service.freeze()
     await asyncio.sleep(seconds)
     service.thaw()
 
 
-async def _completed(ring: Ring, wanted: list[FetchRequested], service: Service) -> FetchCompleted:
+async def _completed(topics: FetcherTopics, wanted: list[FetchRequested], service: Service) -> FetchCompleted:
     found: list[FetchCompleted] = []
 
     async def is_told() -> bool:
-        found[:] = await ring.completed(wanted)
+        found[:] = await topics.completed(wanted)
         return bool(found)
 
     await service.until(is_told, what="ends it")
@@ -102,70 +102,70 @@ async def _completed(ring: Ring, wanted: list[FetchRequested], service: Service)
     return only
 
 
-async def _fine(ring: Ring, site: Site, service: Service) -> None:
-    """See that it works on, or at last."""
-    wanted = await ring.request(site.server.url("/ok", host=f"{uuid.uuid4().hex[:8]}.localhost"))
-    assert (await _completed(ring, wanted, service)).outcome == "fetched"
+async def _fine(topics: FetcherTopics, site: Site, service: Service) -> None:
+    """Check that it works on, at last."""
+    wanted = await topics.request_fetches(site.server.url("/ok", host=f"{uuid.uuid4().hex[:8]}.localhost"))
+    assert (await _completed(topics, wanted, service)).outcome == "fetched"
 
 
-async def _with_held_mark(ring: Ring, site: Site, wire: FaultyTcpProxy) -> list[FetchRequested]:
-    """Ask for a page, and come back when its mark is made and the answer to that is kept from the fetcher."""
-    wanted = await ring.lease(*site.urls(1))
+async def _with_held_mark(topics: FetcherTopics, site: Site, wire: FaultyTcpProxy) -> list[FetchRequested]:
+    """Publish a request; returns when its mark is made and its reply held back from the fetcher."""
+    wanted = await topics.lease(*site.urls(1))
     wire.hold()
-    before = await ring.script_calls()
-    await ring.write(*wanted)
+    before = await topics.script_calls()
+    await topics.publish(*wanted)
 
     async def is_marked() -> bool:
-        return await ring.script_calls() > before and wire.response_held.is_set()
+        return await topics.script_calls() > before and wire.response_held.is_set()
 
     await until(is_marked, what="the mark is made, its answer is held")
     return wanted
 
 
-async def test_frozen_before_its_mark(ring: Ring, site: Site, fetchers: FetcherProcesses) -> None:
-    """The lease has run out meanwhile: it is somebody else's business, and nothing is said either."""
+async def test_frozen_before_its_mark(topics: FetcherTopics, site: Site, fetchers: FetcherProcesses) -> None:
+    """The lease has expired meanwhile: it is another fetcher's, and nothing is published either."""
     service = fetchers.start()
     await service.until_ready()
-    await _fine(ring, site, service)
+    await _fine(topics, site, service)
     service.freeze()
-    wanted = await ring.lease(*site.urls(1), lease_ms=500)
-    await ring.write(*wanted)
+    wanted = await topics.lease(*site.urls(1), lease_ms=500)
+    await topics.publish(*wanted)
     await _frozen(service, seconds=1.0)
 
-    await _fine(ring, site, service)
+    await _fine(topics, site, service)
     await service.until(
         lambda: service.metric("strider_messages_total", outcome="lease_gone"), what="drops it"
     )
     assert site.asked_at == {}
-    assert await ring.completed(wanted) == []
+    assert await topics.completed(wanted) == []
 
 
 async def test_frozen_between_its_mark_and_the_connection(
-    ring: Ring, site: Site, fetchers: FetcherProcesses, redis_url: str
+    topics: FetcherTopics, site: Site, fetchers: FetcherProcesses, redis_url: str
 ) -> None:
-    """More than two seconds after the mark nothing is begun; it is told as interrupted."""
+    """More than two seconds after the mark nothing is started; it is published as interrupted."""
     address = urlsplit(redis_url)
     async with faulty_tcp_proxy(address.hostname or "", address.port or 0) as (wire, port):
         service = fetchers.start(REDIS_URL=f"redis://127.0.0.1:{port}/0")
         await service.until_ready()
-        await _fine(ring, site, service)
-        wanted = await _with_held_mark(ring, site, wire)
+        await _fine(topics, site, service)
+        wanted = await _with_held_mark(topics, site, wire)
         service.freeze()
         wire.release()
         await _frozen(service)
 
-        told = await _completed(ring, wanted, service)
+        told = await _completed(topics, wanted, service)
         assert (told.outcome, told.error_class, told.before_connect) == ("interrupted", "cancelled", True)
         assert site.asked_at == {}
-        await _fine(ring, site, service)
+        await _fine(topics, site, service)
         service.ask_to_stop()
         await service.until_ended()
 
 
 async def test_frozen_between_the_connection_and_the_head(
-    ring: Ring, fetchers: FetcherProcesses, tmp_path: Path
+    topics: FetcherTopics, fetchers: FetcherProcesses, tmp_path: Path
 ) -> None:
-    """A handshake that ends too late ends in no request; the connection serves the next one."""
+    """A handshake that ends too late sends no request; the connection serves the next one."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATES / "good.pem")
     async with (
@@ -178,39 +178,39 @@ async def test_frozen_between_the_connection_and_the_head(
         service = fetchers.start(FETCHER_CA_FILE=str(CERTIFICATES / "authority.pem"))
         await service.until_ready()
         wire.hold()
-        wanted = await ring.request(f"https://good.localhost:{port}/ok")
+        wanted = await topics.request_fetches(f"https://good.localhost:{port}/ok")
         await asyncio.wait_for(wire.response_held.wait(), 60)
         service.freeze()
         wire.release()
         await _frozen(service)
 
-        told = await _completed(ring, wanted, service)
+        told = await _completed(topics, wanted, service)
         assert (told.outcome, told.error_class, told.started_at_us) == ("timed_out", "tls_timeout", 0)
         assert server.requested_paths == []
 
 
-async def test_frozen_behind_the_head(ring: Ring, site: Site, fetchers: FetcherProcesses) -> None:
-    """What was asked is asked once, and its answer taken whenever that is read."""
+async def test_frozen_after_the_head(topics: FetcherTopics, site: Site, fetchers: FetcherProcesses) -> None:
+    """A request that was sent is sent once, and its response is read whenever that is possible."""
     service = fetchers.start()
     await service.until_ready()
-    wanted = await ring.request(*site.urls(1))
+    wanted = await topics.request_fetches(*site.urls(1))
     await service.until(lambda: len(site.asked_at) == 1, what="asks")
     await _frozen(service)
 
-    assert (await _completed(ring, wanted, service)).outcome == "fetched"
+    assert (await _completed(topics, wanted, service)).outcome == "fetched"
     assert len(site.server.requested_paths) == 1
 
 
-async def test_frozen_until_its_partitions_are_anothers(
-    ring: Ring, site: Site, fetchers: FetcherProcesses, redis_url: str
+async def test_frozen_until_its_partitions_are_reassigned(
+    topics: FetcherTopics, site: Site, fetchers: FetcherProcesses, redis_url: str
 ) -> None:
-    """The heir reads the request again and may not make it; the frozen one may not any more."""
+    """The successor consumes the request again and may not make it; the frozen one may not any more."""
     address = urlsplit(redis_url)
     async with faulty_tcp_proxy(address.hostname or "", address.port or 0) as (wire, port):
         service = fetchers.start(REDIS_URL=f"redis://127.0.0.1:{port}/0", KAFKA_SESSION_TIMEOUT="3s")
         await service.until_ready()
-        await _fine(ring, site, service)
-        wanted = await _with_held_mark(ring, site, wire)
+        await _fine(topics, site, service)
+        wanted = await _with_held_mark(topics, site, wire)
         service.freeze()
         wire.release()
         heir = fetchers.start(KAFKA_SESSION_TIMEOUT="3s")
@@ -220,9 +220,9 @@ async def test_frozen_until_its_partitions_are_anothers(
         )
         service.thaw()
 
-        await _fine(ring, site, service)
+        await _fine(topics, site, service)
         assert site.asked_at == {}
-        assert {told.outcome for told in await ring.completed(wanted)} <= {"interrupted"}
+        assert {told.outcome for told in await topics.completed(wanted)} <= {"interrupted"}
         service.ask_to_stop()
         await service.until_ended()
 
@@ -231,24 +231,24 @@ async def test_frozen_until_its_partitions_are_anothers(
     "times", [pytest.param(3, id="short"), pytest.param(25, id="long", marks=pytest.mark.slow)]
 )
 async def test_frozen_anywhere_under_load(
-    ring: Ring, site: Site, fetchers: FetcherProcesses, times: int
+    topics: FetcherTopics, site: Site, fetchers: FetcherProcesses, times: int
 ) -> None:
-    """Nothing is asked twice, nothing later than two seconds behind its mark; all that was marked ends."""
+    """Nothing is requested twice or later than two seconds after its mark; every marked request ends."""
     chance = random.Random(times)
     service = fetchers.start(FETCHER_CONCURRENCY=str(AT_A_TIME))
     await service.until_ready()
-    wanted = await ring.request(*site.urls(80 + 60 * times))
+    wanted = await topics.request_fetches(*site.urls(80 + 60 * times))
     for _ in range(times):
         before = len(site.asked_at)
         await service.until(lambda before=before: len(site.asked_at) > before + AT_A_TIME, what="works")
-        await asyncio.sleep(chance.uniform(0, LINGER_SECONDS))  # somewhere else each time
+        await asyncio.sleep(chance.uniform(0, LINGER_SECONDS))  # at another point each time
         await _frozen(service)
 
     async def are_all_told() -> bool:
-        return len(await ring.completed(wanted)) == len(wanted)
+        return len(await topics.completed(wanted)) == len(wanted)
 
     await service.until(are_all_told, what="ends everything")
-    told = {urlsplit(each.url): each for each in await ring.completed(wanted)}
+    told = {urlsplit(each.url): each for each in await topics.completed(wanted)}
     marked_at = {f"{url.path}?{url.query}": each.marked_at_us / 1e6 for url, each in told.items()}
     late = {path: at - marked_at[path] for path, at in site.asked_at.items()}
     assert max(late.values()) <= MAX_START_SECONDS + LATE_SECONDS
@@ -259,14 +259,14 @@ async def test_frozen_anywhere_under_load(
 
 
 async def test_a_rebalance_costs_no_request(
-    ring: Ring, site: Site, fetchers: FetcherProcesses, stack: ServerStack
+    topics: FetcherTopics, site: Site, fetchers: FetcherProcesses, stack: ServerStack
 ) -> None:
-    """Partitions come and go under load, three times: each page is asked for once, and none is left."""
+    """Partitions move under load, three times: each page is requested once, and none is left out."""
     witness, few = Broker(stack.kafka.address, shards=SHARDS), {"FETCHER_CONCURRENCY": "4"}
     await witness.open(FETCH_REQUESTS)
     first = fetchers.start(**few)
     await first.until_ready()
-    wanted = await ring.request(*site.urls(REBALANCED))
+    wanted = await topics.request_fetches(*site.urls(REBALANCED))
 
     async def more(service: Service) -> None:
         before = len(site.asked_at)
@@ -286,7 +286,7 @@ async def test_a_rebalance_costs_no_request(
         return await witness.committed("fetcher", FETCH_REQUESTS) == await witness.ends(FETCH_REQUESTS)
 
     await second.until(is_drained, what="has committed everything, with the third")
-    told = await ring.completed(wanted)
+    told = await topics.completed(wanted)
     assert Counter(each.outcome for each in told) == {"fetched": REBALANCED}
     assert set(Counter(site.server.requested_paths).values()) == {1}
     assert len(site.server.requested_paths) == REBALANCED

@@ -1,39 +1,38 @@
-"""Signs of life on a real store."""
+"""Heartbeats on a real store."""
 
 from __future__ import annotations
 
 import pytest
 
 from strider.fetcher.adapters.state.heartbeat import FetcherHeartbeat
-from strider.fetcher.adapters.state.metrics import Tally
+from strider.fetcher.adapters.state.metrics import FetchMetrics
 from strider.messaging.inprocess.virtual_clock import SIMULATION_START
 from strider.runtime.observability.metrics import Metrics
 from strider.storage.keys import FETCHER_WORKERS, WORKER_HEARTBEAT
 from strider.storage.redis import RedisOptions, connect
 from strider.storage.worker_heartbeats import SERVICE, RedisWorkerHeartbeats, WorkerHeartbeat, WorkerTotals
-from tests.unit.fetcher.adapters.state.test_lease_marker import ManualClock
 from tests.unit.fetcher.adapters.state.test_metrics import _ended
-from tests.unit.fetcher.builders import answer, request
+from tests.unit.fetcher.builders import ManualClock, a_request, a_response
 
 
 @pytest.mark.req("S3.14.8", "S3.14.9", "S3.19.26", "S3.19.27")
-async def test_a_worker_is_seen_while_it_lives_and_what_it_did_stays(redis_url: str) -> None:
-    """A dashboard shows who works at what; nobody heard of for two minutes is an alarm."""
+async def test_a_worker_is_visible_while_it_runs_and_its_counts_stay(redis_url: str) -> None:
+    """A dashboard shows which worker does what; no heartbeat for two minutes is an alarm."""
     redis, clock = connect(RedisOptions(redis_url)), ManualClock()
     workers, pauses = RedisWorkerHeartbeats(redis), list[str]()
-    hearts = []
+    heartbeats = []
     for name in ("one", "two"):
-        tally = Tally(Metrics(()), clock=clock)
-        _ended(tally, "done", answer(b"<p>"))
-        tally.request_started(request(f"https://site.test/{name}", lease_id=name))
-        hearts.append(
-            FetcherHeartbeat(workers, tally, worker_id=name, clock=clock, pause_reasons=lambda: pauses)
+        metrics = FetchMetrics(Metrics(()), clock=clock)
+        _ended(metrics, "done", a_response(b"<p>"))
+        metrics.request_started(a_request(f"https://site.test/{name}", lease_id=name))
+        heartbeats.append(
+            FetcherHeartbeat(workers, metrics, worker_id=name, clock=clock, pause_reasons=lambda: pauses)
         )
-        await hearts[-1].beat()
+        await heartbeats[-1].publish()
     await redis.command("ZADD", FETCHER_WORKERS(SERVICE), 1, "dead")
     lifetime = await redis.command("TTL", WORKER_HEARTBEAT("one"))
     pauses.append("redis: no answer")
-    await hearts[0].beat()
+    await heartbeats[0].publish()
 
     now = SIMULATION_START.timestamp()
     beat = WorkerHeartbeat("one", now, "paused", "https://site.test/one", 1, now, "redis: no answer")
@@ -46,6 +45,6 @@ async def test_a_worker_is_seen_while_it_lives_and_what_it_did_stays(redis_url: 
     assert await workers.totals() == WorkerTotals(2, 0, 6)
     assert await redis.command("ZCARD", FETCHER_WORKERS(SERVICE)) == 2
 
-    await hearts[0].close()
+    await heartbeats[0].close()
     assert [each.worker_id for each in await workers.list_alive()] == ["two"]
     await redis.close()

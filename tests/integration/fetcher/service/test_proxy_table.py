@@ -1,4 +1,4 @@
-"""Proxies in a table: written by a person, used and judged by fetchers, passwords sealed."""
+"""Proxies in a table: added by a person, used by fetchers, with their health, passwords encrypted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from strider.contracts.generated.enums import ErrorClass
-from strider.fetcher.adapters import ProxyPool
+from strider.fetcher.adapters.proxies.pool import ProxyPool
 from strider.fetcher.adapters.proxies.table_sync import ProxyTableSync
 from strider.fetcher.core import FailedFetch, FetchedResponse, Proxy, ResponseHead
 from strider.politeness.rate_window import RateWindows
@@ -43,22 +43,22 @@ async def _strider(dsn: str, *arguments: str) -> tuple[int, list[dict[str, Any]]
     return run.returncode, told, out.decode()
 
 
-async def _knock(_proxy: Proxy) -> None:
+async def _check_proxy(_proxy: Proxy) -> None:
     return
 
 
 @pytest.mark.req(
     "S4.12.29", "S4.12.30", "S4.12.31", "S4.12.32", "S4.12.33", "S4.12.34", "S4.12.35", "S4.12.36", "S4.14.5"
 )
-async def test_what_became_of_proxies_is_in_the_table_and_seen_by_all(database: str) -> None:
-    """A fetcher that finds a proxy dead spares the others the finding out; no password is readable."""
+async def test_the_health_of_proxies_is_shared_through_the_table(database: str) -> None:
+    """A fetcher that finds a proxy dead spares the others the discovery; no password is readable."""
     url = "socks5://me:very-secret@p.test:9"
     assert (await _strider(database, "add", url, "http://q.test"))[0] == 0
     postgres, clock, seals = Postgres(PostgresOptions(database)), SystemClock(), SecretCipher(KEY)
     books: list[tuple[ProxyTableSync, ProxyPool]] = []
     for _ in range(2):
-        rotation = ProxyPool(clock=clock, windows=RateWindows(max_requests=0), check_proxy=_knock)
-        books.append((ProxyTableSync(ProxyTable(postgres), seals, rotation, clock=clock), rotation))
+        pool = ProxyPool(clock=clock, windows=RateWindows(max_requests=0), check_proxy=_check_proxy)
+        books.append((ProxyTableSync(ProxyTable(postgres), seals, pool, clock=clock), pool))
         await books[-1][0].load()
     (mine, one), (_, other) = books
     proxies = [await one.acquire("a.test") for _ in range(2)]
@@ -82,18 +82,18 @@ async def test_what_became_of_proxies_is_in_the_table_and_seen_by_all(database: 
     await _closed(one, other, postgres)
 
 
-async def test_a_proxy_whose_password_cannot_be_opened_is_left_out(database: str) -> None:
+async def test_a_proxy_with_an_undecryptable_password_is_skipped(database: str) -> None:
     """Without its password it would only be refused, eleven times."""
     postgres = Postgres(PostgresOptions(database))
     table = ProxyTable(postgres)
     await _strider(database, "add", "http://me:very-secret@p.test", "http://q.test")
-    rotation = ProxyPool(clock=SystemClock(), windows=RateWindows(max_requests=0), check_proxy=_knock)
-    book = ProxyTableSync(table, SecretCipher(generate_key()), rotation, clock=SystemClock())
+    pool = ProxyPool(clock=SystemClock(), windows=RateWindows(max_requests=0), check_proxy=_check_proxy)
+    book = ProxyTableSync(table, SecretCipher(generate_key()), pool, clock=SystemClock())
 
     await book.load()
 
-    assert [seat.proxy.host for seat in rotation.proxies] == ["q.test"]
-    await _closed(rotation, postgres)
+    assert [seat.proxy.host for seat in pool.proxies] == ["q.test"]
+    await _closed(pool, postgres)
 
 
 async def test_every_proxy_can_be_tried_with_a_page(database: str) -> None:

@@ -1,4 +1,4 @@
-"""The service as a process, on a real broker and a real store: fetching, stopping, coming back."""
+"""The service as a process, on a real broker and store: fetching, stopping, restarting."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.faults.broker import Broker
 from tests.faults.services import Service
 from tests.integration.fetcher.leases import SHARDS
 
-from .processes import FetcherProcesses, Ring
+from .processes import FetcherProcesses, FetcherTopics
 
 
 @pytest.fixture
@@ -41,8 +41,8 @@ def start(stack: ServerStack, redis_url: str, tmp_path: Path) -> Iterator[Callab
     fetchers.close()
 
 
-def _ring(stack: ServerStack) -> Ring:
-    return Ring(kafka=stack.kafka.address, redis=stack.redis.address)
+def _topics(stack: ServerStack) -> FetcherTopics:
+    return FetcherTopics(kafka=stack.kafka.address, redis=stack.redis.address)
 
 
 async def _stopped(service: Service) -> int:
@@ -61,45 +61,47 @@ async def _serve(act: Callable[[HostileServer], Coroutine[Any, Any, None]]) -> N
 
 
 @pytest.mark.req("S1.2.24", "S3.7.3", "S3.7.4")
-def test_pages_come_and_a_stop_leaves_nothing_unsaid(
+def test_pages_are_fetched_and_shutdown_publishes_every_outcome(
     stack: ServerStack, start: Callable[..., Service]
 ) -> None:
-    """What was begun has its outcome when the process is gone, and its successor asks for nothing again."""
+    """Every started request has its outcome when the process is gone, and its successor repeats none."""
 
     async def act(server: HostileServer) -> None:
         mark = uuid.uuid4().hex[:6]
-        ring, service = _ring(stack), start()
-        fine = await ring.request(
+        topics, service = _topics(stack), start()
+        fine = await topics.request_fetches(
             *(server.url("/ok", host=f"h{n}-{mark}.localhost") for n in range(20)),
             server.url("/large", host=f"l-{mark}.localhost"),
         )
 
         async def all_fetched() -> bool:
-            return len(await ring.ends(fine)) == 21
+            return len(await topics.outcomes(fine)) == 21
 
         await service.until(all_fetched, what="fetches everything")
-        slow = await ring.request(*(server.url("/slow", host=f"s{n}-{mark}.localhost") for n in range(3)))
+        slow = await topics.request_fetches(
+            *(server.url("/slow", host=f"s{n}-{mark}.localhost") for n in range(3))
+        )
 
         async def all_asked() -> bool:
             return server.requested_paths.count("/slow") == 3
 
         await service.until(all_asked, what="asks for everything")
         code = await _stopped(service)
-        ends = await ring.ends(slow)
-        await ring.write(*fine, *slow)
+        ends = await topics.outcomes(slow)
+        await topics.publish(*fine, *slow)
         successor = start()
-        more = await ring.request(server.url("/ok", host=f"last-{mark}.localhost"))
+        more = await topics.request_fetches(server.url("/ok", host=f"last-{mark}.localhost"))
 
         async def is_done() -> bool:
-            return len(await ring.ends(more)) == 1
+            return len(await topics.outcomes(more)) == 1
 
         await successor.until(is_done, what="ends everything")
         assert (code, sorted(ends.values())) == (0, ["interrupted"] * 3)
-        assert set((await ring.ends(fine)).values()) == {"fetched"}
-        assert await ring.pages(fine) == {each.url for each in fine}
+        assert set((await topics.outcomes(fine)).values()) == {"fetched"}
+        assert await topics.pages(fine) == {each.url for each in fine}
         assert await _stopped(successor) == 0
         assert (len(server.requested_paths), server.requested_paths.count("/slow")) == (25, 3)
-        await ring.close()
+        await topics.close()
 
     asyncio.run(_serve(act))
 
@@ -107,7 +109,7 @@ def test_pages_come_and_a_stop_leaves_nothing_unsaid(
 def test_proxies_of_the_table_are_used(
     stack: ServerStack, start: Callable[..., Service], database: str
 ) -> None:
-    """The process as it is deployed reads the list, opens the passwords, and tells what became of them."""
+    """The deployed process loads the list, decrypts the passwords, and saves the health."""
 
     async def act(server: HostileServer) -> None:
         postgres, key = Postgres(PostgresOptions(database)), generate_key()
@@ -115,21 +117,23 @@ def test_proxies_of_the_table_are_used(
             sealed = SecretCipher(key).encrypt("right")
             await ProxyTable(postgres).add(ProxyRow("socks5", "127.0.0.1", proxy.port, "me", sealed))
             service = start(CRAWLER_PROXIES_ENABLED="true", CRAWLER_PROXY_KEY=key, POSTGRES_DSN=database)
-            ring = _ring(stack)
+            topics = _topics(stack)
             mark = uuid.uuid4().hex[:6]
-            wanted = await ring.request(*(server.url("/ok", host=f"p{n}-{mark}.localhost") for n in range(8)))
+            wanted = await topics.request_fetches(
+                *(server.url("/ok", host=f"p{n}-{mark}.localhost") for n in range(8))
+            )
 
             async def is_done() -> bool:
-                return len(await ring.ends(wanted)) == len(wanted)
+                return len(await topics.outcomes(wanted)) == len(wanted)
 
             await service.until(is_done, what="ends everything")
-            fetched = list((await ring.ends(wanted)).values()).count("fetched")
+            fetched = list((await topics.outcomes(wanted)).values()).count("fetched")
             assert await _stopped(service) == 0
             (row,) = await ProxyTable(postgres).load()
             assert row.success_count == fetched > 0, "on a busy machine some connect too late"
             assert set(proxy.requested_targets) == {f"127.0.0.1:{server.port}"}
             assert "right" not in service.last_words(10_000)
-        await ring.close()
+        await topics.close()
         await postgres.close()
 
     asyncio.run(_serve(act))
@@ -137,11 +141,11 @@ def test_proxies_of_the_table_are_used(
 
 AT_A_TIME = 16
 IN_FLIGHT = loop_settings(concurrency=AT_A_TIME, max_deadline_seconds=120).buffer_messages
-"""Asked, or answered and still being spoken: what one process may have in flight."""
+"""Requests and unpublished responses: what one process may have in flight."""
 
 
 async def _lingers(_reader: Reader, writer: Writer) -> None:
-    """Answer after a while, so that there is always something in hand."""
+    """Respond after a while, so that requests are always in flight."""
     await asyncio.sleep(0.2)
     writer.write(http_response())
     await writer.drain()
@@ -151,18 +155,18 @@ async def _lingers(_reader: Reader, writer: Writer) -> None:
 @pytest.mark.parametrize(
     "kills", [pytest.param(1, id="once"), pytest.param(4, id="often", marks=pytest.mark.slow)]
 )
-def test_a_kill_under_load_costs_what_was_in_hand_and_nothing_is_asked_twice(
+def test_a_kill_under_load_costs_only_requests_in_flight_and_repeats_none(
     stack: ServerStack, start: Callable[..., Service], kills: int
 ) -> None:
-    """By the site's own log: kill -9, again and again, and a successor that reads everything once more."""
+    """By the site's own log: kill -9, again and again, and a successor that consumes everything once more."""
 
     async def act(server: HostileServer) -> None:
         server.scripts["/lingers"] = _lingers
-        mark, ring = uuid.uuid4().hex[:6], _ring(stack)
+        mark, topics = uuid.uuid4().hex[:6], _topics(stack)
         witness = Broker(stack.kafka.address, shards=SHARDS)
         await witness.open(FETCH_REQUESTS)
         urls = [server.url(f"/lingers?{n}", host=f"k{n}-{mark}.localhost") for n in range(100 + 50 * kills)]
-        wanted = await ring.request(*urls)
+        wanted = await topics.request_fetches(*urls)
         in_hand: list[int] = []
         for kill in range(kills):
             before, service = len(server.requested_paths), start(FETCHER_CONCURRENCY=str(AT_A_TIME))
@@ -172,7 +176,7 @@ def test_a_kill_under_load_costs_what_was_in_hand_and_nothing_is_asked_twice(
 
             await service.until(is_busy, what="is busy")
             service.kill()
-            ends = await ring.ends(wanted)
+            ends = await topics.outcomes(wanted)
             in_hand.append(len(server.requested_paths) - len(ends) - sum(in_hand[:kill]))
         last = start(FETCHER_CONCURRENCY=str(AT_A_TIME))
 
@@ -180,7 +184,7 @@ def test_a_kill_under_load_costs_what_was_in_hand_and_nothing_is_asked_twice(
             return await witness.committed("fetcher", FETCH_REQUESTS) == await witness.ends(FETCH_REQUESTS)
 
         await last.until(is_drained, what="has committed everything")
-        ends, pages = await ring.ends(wanted), await ring.pages(wanted)
+        ends, pages = await topics.outcomes(wanted), await topics.pages(wanted)
         left = [each.url for each in wanted if each.lease_id not in ends]
         asked = Counter(server.requested_paths)
         assert await _stopped(last) == 0
@@ -190,6 +194,6 @@ def test_a_kill_under_load_costs_what_was_in_hand_and_nothing_is_asked_twice(
         assert len(left) <= kills * IN_FLIGHT, "only what was marked is left to its lease's own end"
         assert all(0 <= count <= IN_FLIGHT for count in in_hand)
         await witness.close()
-        await ring.close()
+        await topics.close()
 
     asyncio.run(_serve(act))

@@ -15,12 +15,12 @@ from strider.testing.hostile import http_response, sends, serve_hostile
 from strider.testing.stack import RunningServer, ServerStack, start_valkey
 from tests.faults.services import Service
 
-from .processes import FetcherProcesses, Ring
+from .processes import FetcherProcesses, FetcherTopics
 
 
 @pytest.fixture
 def redis(tmp_path: Path) -> Iterator[RunningServer]:
-    """Give a store of one's own, which a test may freeze."""
+    """Return a store of one's own, which a test may freeze."""
     part = start_valkey(tmp_path / "redis")
     yield part
     part.close()
@@ -33,9 +33,9 @@ def start(stack: ServerStack, redis: RunningServer, tmp_path: Path) -> Iterator[
     fetchers.close()
 
 
-async def _until_ended(service: Service, ring: Ring, wanted: Sequence[FetchRequested]) -> None:
+async def _until_ended(service: Service, topics: FetcherTopics, wanted: Sequence[FetchRequested]) -> None:
     async def is_done() -> bool:
-        return len(await ring.ends(wanted)) == len(wanted)
+        return len(await topics.outcomes(wanted)) == len(wanted)
 
     await service.until(is_done, what="ends everything")
 
@@ -56,18 +56,18 @@ def test_a_session_goes_on_in_another_process(
             "/in": sends(http_response(headers=("Set-Cookie: s=1; Path=/",))),
             "/next": sends(http_response()),
         }
-        ring = Ring(kafka=stack.kafka.address, redis=redis.address, max_in_flight=2)
+        topics = FetcherTopics(kafka=stack.kafka.address, redis=redis.address, max_in_flight=2)
         async with serve_hostile(plays) as server:
-            leased = await ring.lease(server.url("/in", host=host), server.url("/next", host=host))
+            leased = await topics.lease(server.url("/in", host=host), server.url("/next", host=host))
             by_path = {each.url.rpartition("/")[2]: replace(each, cookie_jar="run") for each in leased}
             for path in ("in", "next"):
                 service = start()
-                await ring.write(by_path[path])
-                await _until_ended(service, ring, [by_path[path]])
+                await topics.publish(by_path[path])
+                await _until_ended(service, topics, [by_path[path]])
                 service.ask_to_stop()
                 assert await service.until_ended() == 0
             sent = [head.partition("Cookie: ")[2].partition("\r\n")[0] for head in server.request_heads]
-        await ring.close()
+        await topics.close()
 
         assert sent == ["", "s=1"]
 
@@ -75,33 +75,33 @@ def test_a_session_goes_on_in_another_process(
 
 
 @pytest.mark.req("S1.15.7")
-def test_a_store_that_does_not_answer_is_told_and_nothing_goes_on_from_memory(
+def test_an_unavailable_store_is_reported_and_pauses_fetching(
     stack: ServerStack, redis: RunningServer, start: Callable[..., Service]
 ) -> None:
-    """By readiness, by metric and by log; and once it answers, pages come again."""
+    """By readiness, by metric and by log; and once the store responds, pages are fetched again."""
 
     async def act() -> None:
         mark = uuid.uuid4().hex[:6]
-        ring = Ring(kafka=stack.kafka.address, redis=redis.address)
+        topics = FetcherTopics(kafka=stack.kafka.address, redis=redis.address)
         async with serve_hostile({"/": sends(http_response())}) as server:
             service = start()
             await service.until_ready()
-            wanted = await ring.lease(*(server.url("/", host=f"h{n}-{mark}.localhost") for n in range(5)))
+            wanted = await topics.lease(*(server.url("/", host=f"h{n}-{mark}.localhost") for n in range(5)))
             redis.freeze()
-            await ring.write(*wanted)
+            await topics.publish(*wanted)
             await service.until_red("redis")
             await service.until(lambda: is_up(service, 0.0), what="counts it as down")
             assert any("redis" in str(event) for event in service.events() if event["level"] == "warning")
             assert server.requested_paths == []
             redis.thaw()
             await service.until(lambda: is_up(service, 1.0), what="counts it as up")
-            more = await ring.request(server.url("/", host=f"last-{mark}.localhost"))
-            await _until_ended(service, ring, [*wanted, *more])
-            outcomes = await ring.ends([*wanted, *more])
-            # A mark that was answered after its time is no permission: that request is tried again later.
+            more = await topics.request_fetches(server.url("/", host=f"last-{mark}.localhost"))
+            await _until_ended(service, topics, [*wanted, *more])
+            outcomes = await topics.outcomes([*wanted, *more])
+            # A mark that was confirmed too late is no permission: that request is tried again later.
             assert set(outcomes.values()) <= {"fetched", "interrupted"}
             assert outcomes[more[0].lease_id] == "fetched"
             assert len(server.requested_paths) == list(outcomes.values()).count("fetched")
-        await ring.close()
+        await topics.close()
 
     asyncio.run(act())

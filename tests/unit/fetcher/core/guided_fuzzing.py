@@ -1,9 +1,9 @@
-"""What strangers send, tried by a fuzzer that is led by which of our lines it reaches.
+"""Coverage-guided fuzzing of everything that comes from strangers.
 
     python -m tests.unit.fetcher.core.guided_fuzzing robots [CORPUS] [-runs=N] [-max_total_time=S]
 
-runs for ever without a limit, and ends with the bytes that broke something. A target takes bytes and says
-what must hold for any of them; `SEEDS` are what it starts from.
+runs until a limit is reached, if there is one, and ends with the bytes that broke an invariant. A target
+takes bytes and checks what must hold for any of them; `SEEDS` are the inputs it starts from.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import atheris
 
 with atheris.instrument_imports(include=["strider.politeness", "strider.fetcher.core", "strider.urls"]):
     from strider.fetcher.core import (
+        AddressPolicy,
         FailedFetch,
         FetchedResponse,
-        Places,
         RedirectRules,
         build_cookie_header,
         decide_body_policy,
-        head_of,
+        decode_head,
         interpret_result,
         parse_set_cookies,
         resolve_redirect,
@@ -34,13 +34,13 @@ with atheris.instrument_imports(include=["strider.politeness", "strider.fetcher.
     from strider.politeness.robots.decoding import decode_robots
     from strider.urls import RefusedUrl, host_of, to_wire_url
 
-from tests.unit.fetcher.builders import TRACE, URL, request
+from tests.unit.fetcher.builders import TRACE, URL, a_request
 
-CLOSED: Final = RedirectRules(Places(allowed_ports=frozenset({80, 443})))
+CLOSED: Final = RedirectRules(AddressPolicy(allowed_ports=frozenset({80, 443})))
 
 
 def robots(data: bytes) -> None:
-    """A robots.txt: every text has a verdict, a bounded delay, and no denial of itself."""
+    """A robots.txt: every text has a verdict and a bounded delay, and never denies itself."""
     read = RobotsTxt(decode_robots(data))
     read.allows("http://a.test/a/b.html?c=d", "Strider")
     assert read.allows("http://a.test/robots.txt", "Strider")
@@ -49,20 +49,20 @@ def robots(data: bytes) -> None:
 
 
 def head(data: bytes) -> None:
-    """A head of an answer: whatever it says, there is an outcome, and no way to where we may not go."""
+    """A response head: it always has an outcome, and never leads to a forbidden address."""
     lines = [line.partition(b":") for line in data[1:].split(b"\n")]
     fields = [(name, value.strip()) for name, _, value in lines]
-    told = head_of(200 + 2 * (data[0] if data else 0), fields)
-    wanted = request(etag='"x"')
+    told = decode_head(200 + 2 * (data[0] if data else 0), fields)
+    wanted = a_request(etag='"x"')
     reading = decide_body_policy(wanted, told)
     came = reading if isinstance(reading, FailedFetch) else FetchedResponse(told, b"x", 1)
-    ended = interpret_result(wanted, came, made=TRACE, rules=CLOSED).completed
+    ended = interpret_result(wanted, came, trace=TRACE, rules=CLOSED).completed
     if ended.redirect_target and not ended.redirect_refused:
         assert url_refusal(ended.redirect_target, policy=CLOSED.address_policy) is None
 
 
 def url(data: bytes) -> None:
-    """A link and a redirect's target: what is found is HTTP(S), with a host, and found again as it is."""
+    """A link or redirect target: a result is HTTP(S), has a host, and is stable."""
     text = data.decode("utf-8", "replace")
     found = to_wire_url(text, URL)
     if isinstance(found, RefusedUrl):
@@ -70,12 +70,12 @@ def url(data: bytes) -> None:
     assert found.startswith(("http://", "https://"))
     assert host_of(found)
     assert to_wire_url(found) == found
-    target = resolve_redirect(head_of(302, [(b"Location", data)]), url=URL, rules=CLOSED)
+    target = resolve_redirect(decode_head(302, [(b"Location", data)]), url=URL, rules=CLOSED)
     assert target.refusal or url_refusal(target.target, policy=CLOSED.address_policy) is None
 
 
 def cookies(data: bytes) -> None:
-    """Lines that set cookies: what goes back fits into one line, and to their own domain alone."""
+    """Set-Cookie lines: the cookies fit one header line, and are sent to their own domain only."""
     lines = data.decode("utf-8", "replace").split("\n")
     kept = update_jar((), parse_set_cookies(lines, url=URL, now=1.0), now=1.0)
     assert not {"\r", "\n", "\x00"} & {*build_cookie_header(kept, url=URL, now=1.0)}

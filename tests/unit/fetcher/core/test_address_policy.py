@@ -1,4 +1,4 @@
-"""Which addresses and ports are open, besides what every crawl is refused."""
+"""Which addresses and ports are allowed beyond the public internet."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from ipaddress import ip_network
 
 import pytest
 
-from strider.fetcher.core import Places
+from strider.fetcher.core import AddressPolicy
 
-INNER = Places(networks=(ip_network("10.1.0.0/16"), ip_network("fd00::/8"), ip_network("169.254.0.0/16")))
-WEB = Places(allowed_ports=frozenset({80, 443, 8080}))
+INNER = AddressPolicy(
+    allowed_networks=(ip_network("10.1.0.0/16"), ip_network("fd00::/8"), ip_network("169.254.0.0/16"))
+)
+WEB = AddressPolicy(allowed_ports=frozenset({80, 443, 8080}))
 
 
 @pytest.mark.parametrize(
@@ -24,8 +26,8 @@ WEB = Places(allowed_ports=frozenset({80, 443, 8080}))
         pytest.param("127.0.0.1", False, id="loopback"),
     ],
 )
-def test_networks_are_opened_one_by_one(address: str, is_open: bool) -> None:
-    """An intranet may be crawled without opening the machine itself."""
+def test_networks_are_allowed_one_by_one(address: str, is_open: bool) -> None:
+    """An intranet may be crawled without allowing the machine itself."""
     in_url = f"[{address}]" if ":" in address else address
 
     assert (INNER.address_refusal(address) is None) is is_open
@@ -44,8 +46,8 @@ def test_networks_are_opened_one_by_one(address: str, is_open: bool) -> None:
         pytest.param("http://[2001:db8::1]/", True, id="http-v6"),
     ],
 )
-def test_pages_are_asked_for_where_pages_are_served(url: str, is_open: bool) -> None:
-    """Most other ports speak a protocol that a request could talk into something."""
+def test_pages_are_fetched_from_web_ports_only(url: str, is_open: bool) -> None:
+    """Most other ports serve a protocol that a request might trigger."""
     assert WEB.is_port_allowed(url) is is_open
-    assert Places(allow_private=True, allowed_ports=WEB.allowed_ports).is_port_allowed(url)
-    assert Places().is_port_allowed(url)
+    assert AddressPolicy(allow_private=True, allowed_ports=WEB.allowed_ports).is_port_allowed(url)
+    assert AddressPolicy().is_port_allowed(url)

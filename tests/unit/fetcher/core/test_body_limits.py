@@ -1,4 +1,4 @@
-"""How much of a body is wanted."""
+"""How much of a body is read."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from typing import Any
 
 import pytest
 
-from strider.fetcher.core import FailedFetch, Reading, decide_body_policy, looks_like_markup
-from tests.unit.fetcher.builders import head, request
+from strider.fetcher.core import BodyPolicy, FailedFetch, decide_body_policy, looks_like_markup
+from tests.unit.fetcher.builders import a_head, a_request
 
 
 @pytest.mark.req("S3.7.7", "S3.17.5")
 @pytest.mark.parametrize(
     ("status", "headers", "more", "wanted"),
     [
-        pytest.param(200, {}, {}, Reading(10_485_760), id="page"),
-        pytest.param(200, {"content_length": "50"}, {"max_body_bytes": 50}, Reading(50), id="just-fits"),
+        pytest.param(200, {}, {}, BodyPolicy(10_485_760), id="page"),
+        pytest.param(200, {"content_length": "50"}, {"max_body_bytes": 50}, BodyPolicy(50), id="just-fits"),
         pytest.param(200, {"content_length": "51"}, {"max_body_bytes": 50}, "body_too_large", id="too-long"),
-        pytest.param(200, {"content_length": "9" * 30}, {}, Reading(10_485_760), id="no-number"),
-        pytest.param(200, {}, {"kind": "robots"}, Reading(512_000, may_truncate=True), id="robots"),
+        pytest.param(200, {"content_length": "9" * 30}, {}, BodyPolicy(10_485_760), id="no-number"),
+        pytest.param(200, {}, {"kind": "robots"}, BodyPolicy(512_000, may_truncate=True), id="robots"),
         pytest.param(
             200,
             {"content_length": "999999"},
             {"kind": "robots"},
-            Reading(512_000, may_truncate=True),
+            BodyPolicy(512_000, may_truncate=True),
             id="long-robots",
         ),
         pytest.param(
@@ -33,10 +33,14 @@ from tests.unit.fetcher.builders import head, request
             200, {"content_encoding": "gzip," * 5 + "gzip"}, {}, "too_many_encodings", id="six-encodings"
         ),
         pytest.param(
-            200, {"content_encoding": "gzip," * 4 + "gzip"}, {}, Reading(10_485_760), id="five-encodings"
+            200, {"content_encoding": "gzip," * 4 + "gzip"}, {}, BodyPolicy(10_485_760), id="five-encodings"
         ),
         pytest.param(
-            200, {"content_type": "Image/PNG"}, {}, Reading(10_485_760, is_suspect=True), id="picture"
+            200,
+            {"content_type": "Image/PNG"},
+            {},
+            BodyPolicy(10_485_760, must_look_like_markup=True),
+            id="picture",
         ),
         pytest.param(
             200,
@@ -49,18 +53,22 @@ from tests.unit.fetcher.builders import head, request
             404,
             {"content_length": "999999999"},
             {},
-            Reading(65_536, keeps_body=False, may_truncate=True),
+            BodyPolicy(65_536, keeps_body=False, may_truncate=True),
             id="error-page",
         ),
         pytest.param(
-            302, {}, {"kind": "robots"}, Reading(65_536, keeps_body=False, may_truncate=True), id="redirect"
+            302,
+            {},
+            {"kind": "robots"},
+            BodyPolicy(65_536, keeps_body=False, may_truncate=True),
+            id="redirect",
         ),
     ],
 )
-def test_the_head_says_how_much_is_read(
-    status: int, headers: dict[str, str], more: dict[str, Any], wanted: Reading | str
+def test_the_head_decides_how_much_is_read(
+    status: int, headers: dict[str, str], more: dict[str, Any], wanted: BodyPolicy | str
 ) -> None:
-    found = decide_body_policy(request(**more), head(status, **headers))
+    found = decide_body_policy(a_request(**more), a_head(status, **headers))
 
     assert (found.error_class if isinstance(found, FailedFetch) else found) == wanted
 
@@ -74,5 +82,5 @@ def test_the_head_says_how_much_is_read(
         pytest.param(b"", False, id="nothing"),
     ],
 )
-def test_labels_lie_and_first_bytes_do_not(first: bytes, is_text: bool) -> None:
+def test_markup_is_recognized_whatever_type_is_declared(first: bytes, is_text: bool) -> None:
     assert looks_like_markup(first) == is_text

@@ -1,14 +1,14 @@
-"""Cookies: who may set which, who gets them, and how many there are."""
+"""Cookies: who may set which, who receives them, and how many there are."""
 
 from __future__ import annotations
 
 import pytest
 
-from strider.fetcher.adapters import CookieJars, MemoryCookieJars
+from strider.fetcher.adapters.state.cookie_jars import CookieJars, MemoryCookieJars
 from strider.fetcher.core import Cookie, build_cookie_header, parse_set_cookies, update_jar
 from strider.messaging.errors import Unavailable
 from strider.messaging.inprocess.virtual_clock import EventLoopClock
-from tests.unit.fetcher.builders import answer, request
+from tests.unit.fetcher.builders import a_request, a_response
 
 NOW = 1_000_000.0
 URL = "https://www.shop.co.uk/a/b"
@@ -31,7 +31,7 @@ def _one(line: str, url: str = URL) -> Cookie | None:
         pytest.param("=bare", "www.shop.co.uk", "/a", id="no-name"),
     ],
 )
-def test_a_cookie_is_for_its_host_or_what_it_names_of_its_domain(line: str, domain: str, path: str) -> None:
+def test_a_cookie_is_for_its_host_or_a_parent_within_its_domain(line: str, domain: str, path: str) -> None:
     cookie = _one(line)
 
     assert cookie is not None
@@ -57,8 +57,8 @@ def test_a_cookie_is_for_its_host_or_what_it_names_of_its_domain(line: str, doma
         pytest.param("; Path=/", URL, id="empty"),
     ],
 )
-def test_what_breaks_a_rule_is_no_cookie(line: str, url: str) -> None:
-    """A cookie of a public suffix would be sent to everybody below it."""
+def test_invalid_cookies_are_ignored(line: str, url: str) -> None:
+    """A cookie of a public suffix would be sent to every site below it."""
     assert _one(line, url) is None
 
 
@@ -73,7 +73,7 @@ def test_what_breaks_a_rule_is_no_cookie(line: str, url: str) -> None:
         pytest.param("https://other.test/a/b", "", id="foreign"),
     ],
 )
-def test_cookies_go_where_they_belong(url: str, sent: str) -> None:
+def test_cookies_are_sent_to_matching_urls_only(url: str, sent: str) -> None:
     lines = [
         "deep=1; Path=/a/b",
         "host=2; Path=/",
@@ -94,14 +94,14 @@ def test_cookies_go_where_they_belong(url: str, sent: str) -> None:
         pytest.param("Expires=never", 7 * 86_400, id="session"),
     ],
 )
-def test_a_cookie_ends_when_it_says_and_not_too_late(told: str, lives_seconds: float) -> None:
+def test_a_cookie_expires_as_stated_within_a_limit(told: str, lives_seconds: float) -> None:
     cookie = _one(f"a=1; {told}")
 
     assert cookie is not None
     assert cookie.expires_at == NOW + lives_seconds
 
 
-def test_a_jar_replaces_takes_away_and_has_room_for_fifty() -> None:
+def test_a_jar_replaces_removes_and_holds_fifty_cookies() -> None:
     jar = update_jar((), parse_set_cookies(["a=1", "b=1"], url=URL, now=NOW), now=NOW)
     jar = update_jar(jar, parse_set_cookies(["a=2", "b=; Max-Age=0"], url=URL, now=NOW + 1), now=NOW + 1)
     assert [(cookie.name, cookie.value) for cookie in jar] == [("a", "2")]
@@ -113,20 +113,20 @@ def test_a_jar_replaces_takes_away_and_has_room_for_fifty() -> None:
     assert [cookie.name for cookie in jar] == [f"c{number}" for number in range(10, 60)]
 
 
-def test_a_request_is_not_blown_up_by_cookies() -> None:
+def test_the_cookie_header_has_a_size_limit() -> None:
     lines = [f"c{number}={'x' * 3000}" for number in range(9)]
     jar = update_jar((), parse_set_cookies(lines, url=URL, now=NOW), now=NOW)
 
     assert len(build_cookie_header(jar, url=URL, now=NOW)) == 2 * 3003 + 2
 
 
-async def test_a_store_that_is_down_costs_cookies_and_no_page() -> None:
-    """Before the request it is waited for; afterwards the page is worth more."""
+async def test_an_unavailable_store_costs_cookies_and_no_page() -> None:
+    """Before the request it pauses; after it, the page is worth more."""
 
     class Down(MemoryCookieJars):
-        async def change(self, *_: object, **__: object) -> None:
+        async def update(self, *_: object, **__: object) -> None:
             raise Unavailable("redis", "down")
 
     jars = CookieJars(Down(), clock=EventLoopClock())
 
-    assert await jars.store_cookies(request(cookie_jar="run"), answer(set_cookie="a=1"), ()) is False
+    assert await jars.store_cookies(a_request(cookie_jar="run"), a_response(set_cookie="a=1"), ()) is False

@@ -1,4 +1,4 @@
-"""Whatever a server sends, there is an outcome that can be written, and no rule of ours is talked out of."""
+"""Fuzzing: any response has an outcome that can be encoded, and breaks no rule."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.topics import FETCHES_COMPLETED, PAGES_FETCHED
 from strider.fetcher.core import (
+    AddressPolicy,
     FailedFetch,
     FetchedResponse,
-    Places,
     RedirectRules,
     build_cookie_header,
     decide_body_policy,
-    head_of,
+    decode_head,
     interpret_result,
     parse_proxy_url,
     parse_set_cookies,
@@ -25,10 +25,10 @@ from strider.fetcher.core import (
     url_refusal,
 )
 from strider.urls import registrable_domain
-from tests.unit.fetcher.builders import TRACE, URL, request
+from tests.unit.fetcher.builders import TRACE, URL, a_request
 
 CODEC = Codec(SchemaStore.bundled())
-CLOSED = RedirectRules(Places(allowed_ports=frozenset({80, 443})))
+CLOSED = RedirectRules(AddressPolicy(allowed_ports=frozenset({80, 443})))
 
 _PLACES = ("127.0.0.1", "[::1]", "[::ffff:10.0.0.1]", "0x7f.1", "2130706433", "169.254.169.254", "localhost")
 _SCHEMES = ("http://", "https://", "//", "file://", "javascript:", "metadata.google.internal", "a.test")
@@ -56,17 +56,19 @@ KINDS = st.sampled_from([kind.value for kind in RequestKind])
 
 @settings(max_examples=80, deadline=None)
 @given(status=STATUSES, headers=HEADERS, body=st.binary(max_size=60), kind=KINDS, is_cut=st.booleans())
-def test_every_answer_has_an_outcome_that_can_be_written(
+def test_fuzzed_responses_have_an_encodable_outcome(
     status: int, headers: list[tuple[bytes, bytes]], body: bytes, kind: str, is_cut: bool
 ) -> None:
-    head = head_of(status, headers)
-    wanted = request(kind=kind, etag='"x"')
+    head = decode_head(status, headers)
+    wanted = a_request(kind=kind, etag='"x"')
     reading = decide_body_policy(wanted, head)
     came = (
-        reading if isinstance(reading, FailedFetch) else FetchedResponse(head, body, len(body), is_cut=is_cut)
+        reading
+        if isinstance(reading, FailedFetch)
+        else FetchedResponse(head, body, len(body), is_truncated=is_cut)
     )
 
-    meaning = interpret_result(wanted, came, made=TRACE, rules=CLOSED)
+    meaning = interpret_result(wanted, came, trace=TRACE, rules=CLOSED)
 
     CODEC.encode(FETCHES_COMPLETED, meaning.completed)
     assert meaning.completed.has_page == (meaning.page is not None)
@@ -79,9 +81,9 @@ def test_every_answer_has_an_outcome_that_can_be_written(
 
 @settings(max_examples=150, deadline=None)
 @given(location=LOCATIONS)
-def test_no_spelling_of_a_target_leads_to_where_we_may_not_go(location: str) -> None:
-    """What the redirect's judge lets through, the judge of URLs lets through too, and it is plain HTTP(S)."""
-    head = head_of(302, [(b"Location", location.encode("utf-8", "replace"))])
+def test_fuzzed_redirects_never_reach_forbidden_addresses(location: str) -> None:
+    """A redirect target that is allowed is an allowed URL too, and plain HTTP(S)."""
+    head = decode_head(302, [(b"Location", location.encode("utf-8", "replace"))])
 
     found = resolve_redirect(head, url=URL, rules=CLOSED)
 
@@ -96,8 +98,8 @@ def test_no_spelling_of_a_target_leads_to_where_we_may_not_go(location: str) -> 
     lines=st.lists(st.one_of(st.text(max_size=60), LOCATIONS), max_size=6),
     name=st.sampled_from(["www.shop.co.uk", "me.github.io", "127.0.0.1", "[::1]", "localhost"]),
 )
-def test_no_cookie_is_for_more_than_its_registrable_domain(lines: list[str], name: str) -> None:
-    """And what is sent back fits into one header line."""
+def test_fuzzed_cookies_stay_within_their_registrable_domain(lines: list[str], name: str) -> None:
+    """And the cookies that are sent back fit one header line."""
     url = f"http://{name}/a"
     said = [f"n{number}=v; Domain={line}; Path={line}" for number, line in enumerate(lines)]
     cookies = parse_set_cookies([*lines, *said], url=url, now=1.0)
@@ -110,7 +112,7 @@ def test_no_cookie_is_for_more_than_its_registrable_domain(lines: list[str], nam
 
 @settings(max_examples=80, deadline=None)
 @given(url=st.one_of(st.text(max_size=40), LOCATIONS))
-def test_a_proxys_url_is_read_or_refused(url: str) -> None:
+def test_fuzzed_proxy_urls_are_parsed_or_refused(url: str) -> None:
     try:
         proxy = parse_proxy_url(url)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Guided fuzzing in its short form: some thousand tries of each target; the long form has a minute each."""
+"""Guided fuzzing, short form: some thousand runs of each target; the long form takes a minute each."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ pytestmark = pytest.mark.skipif(
         pytest.param("-max_total_time=60", id="long", marks=pytest.mark.slow),
     ],
 )
-def test_nothing_that_a_stranger_sends_breaks_a_promise(target: str, limit: str, tmp_path: Path) -> None:
-    """What broke something stands in the output, in Python's and in base64's spelling."""
+def test_guided_fuzzing_breaks_no_invariant(target: str, limit: str, tmp_path: Path) -> None:
+    """The input that broke something is in the output, as a Python literal and in base64."""
     command = (sys.executable, "-m", "tests.unit.fetcher.core.guided_fuzzing", target, str(tmp_path), limit)
     ended = subprocess.run(
         (*command, "-max_len=400", "-seed=7", f"-artifact_prefix={tmp_path}/"),
-        cwd=Path(__file__).parents[3],
+        cwd=Path(__file__).parents[4],
         capture_output=True,
         text=True,
         timeout=200,

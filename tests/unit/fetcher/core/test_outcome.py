@@ -1,4 +1,4 @@
-"""One answer, and the two events that it means."""
+"""One result, and the two events that it means."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from strider.fetcher.core import (
     FetchEvents,
     RedirectRules,
     build_crash_event,
-    head_of,
+    decode_head,
     interpret_result,
     max_inline_body_bytes,
     outcome_of_error,
 )
-from tests.unit.fetcher.builders import TRACE, answer, head, request
+from tests.unit.fetcher.builders import TRACE, a_head, a_request, a_response
 
 CODEC = Codec(SchemaStore.bundled())
 RULES = RedirectRules()
 
 
-def _meaning(came: FetchedResponse | FailedFetch, **more: Any) -> FetchEvents:
-    return interpret_result(request(**more), came, made=TRACE, rules=RULES)
+def _meaning(result: FetchedResponse | FailedFetch, **more: Any) -> FetchEvents:
+    return interpret_result(a_request(**more), result, trace=TRACE, rules=RULES)
 
 
-def test_a_page_is_told_whole_and_its_end_briefly() -> None:
+def test_the_page_event_is_complete_and_the_completion_brief() -> None:
     more: dict[str, Any] = {
         "metadata": {"a": "b"},
         "redirect_chain": ("https://x.test/",),
         "hop": 1,
         "depth": 2,
     }
-    came = answer(
+    result = a_response(
         b"<p>", etag='"v"', last_modified="then", content_type="text/html", content_encoding="GZIP, identity"
     )
 
-    meaning = _meaning(came, **more)
+    events = _meaning(result, **more)
 
     entry: dict[str, Any] = {
         "url": "https://site.test/a",
@@ -70,7 +70,7 @@ def test_a_page_is_told_whole_and_its_end_briefly() -> None:
         "body_bytes": 3,
     }
     digest = sha256(b"<p>").hexdigest()
-    assert meaning.page == PageFetched(
+    assert events.page == PageFetched(
         **entry,
         fetched_at_ms=1_700_000_000_000,
         header_names=("etag", "last-modified", "content-type", "content-encoding"),
@@ -79,7 +79,7 @@ def test_a_page_is_told_whole_and_its_end_briefly() -> None:
         body=b"<p>",
         body_sha256=digest,
     )
-    assert meaning.completed == FetchCompleted(
+    assert events.completed == FetchCompleted(
         **entry,
         outcome="fetched",
         completed_at_ms=1_700_000_000_000,
@@ -91,15 +91,15 @@ def test_a_page_is_told_whole_and_its_end_briefly() -> None:
 
 @pytest.mark.parametrize("error", ErrorClass)
 def test_every_class_of_error_has_an_outcome_that_is_no_page(error: ErrorClass) -> None:
-    """A class that nobody has thought of here is a fault of our own, and said so."""
-    meaning = _meaning(FailedFetch(error, "why\x00", head(500), 9))
+    """An unlisted class is a fault of our own, and reported as such."""
+    events = _meaning(FailedFetch(error, "why\x00", a_head(500), 9))
 
-    completed = meaning.completed
+    completed = events.completed
     outcome, category = outcome_of_error(error)
     told = (completed.outcome, completed.error_class, completed.error_category, completed.has_page)
     assert told == (outcome, error, category, False)
     assert (completed.error_message, completed.status, completed.body_bytes) == ("why", 500, 9)
-    assert meaning.page is None
+    assert events.page is None
 
 
 @pytest.mark.parametrize(
@@ -120,27 +120,31 @@ def test_every_class_of_error_has_an_outcome_that_is_no_page(error: ErrorClass) 
         pytest.param(ErrorClass.BAD_CHARSET, "crashed", id="not-the-fetchers"),
     ],
 )
-def test_errors_come_to_the_outcomes_that_are_decided_by(error: ErrorClass, outcome: str) -> None:
+def test_error_classes_map_to_outcomes(error: ErrorClass, outcome: str) -> None:
     assert outcome_of_error(error)[0] == outcome
 
 
-def test_a_robots_txt_is_told_with_its_end_and_is_no_page() -> None:
+def test_a_robots_txt_is_part_of_its_completion_and_no_page() -> None:
     text = "User-agent: *\nCrawl-delay: 2\nSitemap: /s.xml\n"
-    came = replace(
-        answer(text.encode()), url="https://other.test/r", redirect_chain=("https://site.test/robots.txt",)
+    result = replace(
+        a_response(text.encode()),
+        final_url="https://other.test/r",
+        redirect_chain=("https://site.test/robots.txt",),
     )
 
-    meaning = _meaning(came, kind="robots")
+    events = _meaning(result, kind="robots")
 
-    told = meaning.completed
-    assert (told.outcome, told.has_page, meaning.page, told.robots_text) == ("fetched", False, None, text)
+    told = events.completed
+    assert (told.outcome, told.has_page, events.page, told.robots_text) == ("fetched", False, None, text)
     assert (told.robots_url, told.robots_hops, told.robots_truncated) == ("https://other.test/r", 1, False)
     assert (told.crawl_delay_seconds, told.sitemap_urls) == (2.0, ("https://other.test/s.xml",))
 
 
-def test_a_part_of_a_robots_txt_binds_as_far_as_it_came() -> None:
-    """Taken for no answer, it would allow everything."""
-    told = _meaning(answer(b"User-agent: *\nDisallow: /a\nDisallow: /b", status=206), kind="robots").completed
+def test_a_partial_robots_txt_is_binding() -> None:
+    """Taken for a missing file, it would allow everything."""
+    told = _meaning(
+        a_response(b"User-agent: *\nDisallow: /a\nDisallow: /b", status=206), kind="robots"
+    ).completed
 
     assert (told.outcome, told.robots_truncated, told.robots_text[-11:]) == (
         "fetched",
@@ -150,24 +154,24 @@ def test_a_part_of_a_robots_txt_binds_as_far_as_it_came() -> None:
 
 
 @pytest.mark.parametrize("status", [404, 500, 302])
-def test_a_robots_txt_that_is_none_has_no_text(status: int) -> None:
-    told = _meaning(answer(b"<html>", status=status, location="/x"), kind="robots").completed
+def test_a_missing_robots_txt_has_no_text(status: int) -> None:
+    told = _meaning(a_response(b"<html>", status=status, location="/x"), kind="robots").completed
 
     assert (told.robots_text, told.status, told.crawl_delay_seconds) == ("", status, -1.0)
 
 
-def test_the_longest_robots_txt_fits_its_event() -> None:
-    """An end that cannot be encoded would leave the lease to run out, and the site unasked for ever."""
+def test_the_largest_robots_txt_fits_its_event() -> None:
+    """A completion that cannot be encoded would let the lease expire, and never fetch the site."""
     lines = "".join(f"Sitemap: https://site.test/{n}-{'x' * 1900}\n" for n in range(60))
     wide = {"metadata": {"k": "v" * 4000}, "redirect_chain": ("https://site.test/" + "y" * 2000,) * 5}
     for body in (b"\xff" * 600_000, b"a" * 600_000, lines.encode()):
-        told = _meaning(answer(body), kind="robots", **wide).completed
+        told = _meaning(a_response(body), kind="robots", **wide).completed
         assert len(CODEC.encode(FETCHES_COMPLETED, told).value) <= FETCHES_COMPLETED.max_bytes
 
 
-def test_a_body_that_fills_its_room_fits_the_event() -> None:
+def test_the_largest_inline_body_fits_the_event() -> None:
     headers = {f"x_{n}": "é" * 200 for n in range(100)}
-    page = _meaning(answer(b"", **headers), metadata={"k": "ü" * 9000}).page
+    page = _meaning(a_response(b"", **headers), metadata={"k": "ü" * 9000}).page
     assert page is not None
     room = max_inline_body_bytes(page, max_bytes=PAGES_FETCHED.max_bytes)
 
@@ -177,18 +181,18 @@ def test_a_body_that_fills_its_room_fits_the_event() -> None:
     assert PAGES_FETCHED.max_bytes - 8_192 < size <= PAGES_FETCHED.max_bytes
 
 
-def test_long_headers_are_cut_where_they_have_a_field_of_their_own() -> None:
-    """But half a validator is none: asked with it, servers answer 400, and the page would be lost."""
-    meaning = _meaning(answer(b"x", etag="e" * 9000, last_modified="m" * 1024, content_type="t" * 9000))
+def test_long_headers_are_truncated_in_fields_of_their_own() -> None:
+    """But half a validator is useless: servers would respond with 400, and the page would be lost."""
+    events = _meaning(a_response(b"x", etag="e" * 9000, last_modified="m" * 1024, content_type="t" * 9000))
 
-    page = meaning.page
+    page = events.page
     assert page is not None
     assert (len(page.etag), len(page.last_modified), len(page.content_type)) == (0, 1024, 1024)
     assert len(page.header_values[0]) == 9000
 
 
-def test_a_crash_of_ours_ends_the_lease() -> None:
-    told = build_crash_event(request(), "gave up", made=TRACE)
+def test_an_internal_failure_ends_the_lease() -> None:
+    told = build_crash_event(a_request(), "gave up", trace=TRACE)
 
     assert (told.lease_id, told.outcome, told.error_class, told.has_page) == (
         "3-a1-7",
@@ -199,8 +203,8 @@ def test_a_crash_of_ours_ends_the_lease() -> None:
 
 
 @pytest.mark.parametrize("location", ["", "  ", "http://", "http://[::1", "a" * 20_000])
-def test_nonsense_in_a_redirect_is_refused_and_told(location: str) -> None:
-    told = _meaning(answer(status=301, location=location)).completed
+def test_an_invalid_redirect_is_refused_with_its_reason(location: str) -> None:
+    told = _meaning(a_response(status=301, location=location)).completed
 
     assert told.outcome == "redirected"
     assert told.redirect_refused in {"", "bad_redirect", "url_too_long"}
@@ -210,13 +214,13 @@ def test_nonsense_in_a_redirect_is_refused_and_told(location: str) -> None:
 @pytest.mark.parametrize(
     ("etag", "outcome"), [("v1", "not_modified"), ("v\n1", "odd_status"), ("", "odd_status")]
 )
-def test_unchanged_is_only_what_the_server_could_know(etag: str, outcome: str) -> None:
-    """A validator that would break the head is not sent, so that nothing can have matched it."""
-    assert _meaning(answer(status=304), etag=etag).completed.outcome == outcome
+def test_not_modified_requires_a_conditional_request(etag: str, outcome: str) -> None:
+    """A validator with control characters is not sent, so nothing can have matched it."""
+    assert _meaning(a_response(status=304), etag=etag).completed.outcome == outcome
 
 
 def _sent(status: int, *headers: tuple[bytes, bytes]) -> FetchedResponse:
-    return FetchedResponse(head_of(status, headers))
+    return FetchedResponse(decode_head(status, headers))
 
 
 @pytest.mark.parametrize(
@@ -224,7 +228,7 @@ def _sent(status: int, *headers: tuple[bytes, bytes]) -> FetchedResponse:
     [(b" /a", "https://site.test/a", ""), (b"/b", "", "bad_redirect"), (b"", "", "bad_redirect")],
 )
 def test_a_redirect_has_one_target(second: bytes, target: str, refused: str) -> None:
-    """Joined by a comma two of them would be a third, which nobody has named."""
+    """Joined by a comma, two of them would be a third that no server has sent."""
     told = _meaning(
         _sent(302, (b"Location", b"/a"), (b"location", second)), url="https://site.test/x"
     ).completed
@@ -232,7 +236,7 @@ def test_a_redirect_has_one_target(second: bytes, target: str, refused: str) -> 
     assert (told.redirect_target, told.redirect_refused) == (target, refused)
 
 
-def test_of_several_wishes_to_be_left_alone_the_longest_counts() -> None:
+def test_the_longest_retry_after_counts() -> None:
     wishes = [(b"Retry-After", wish) for wish in (b"5", b"soon", b"Tue, 14 Nov 2023 22:13:50 GMT", b"7")]
     sent = (*wishes, (b"Date", b"Tue, 14 Nov 2023 22:13:20 GMT"))
 

@@ -1,10 +1,10 @@
-"""Proxies as values: read from URLs, named without accounts, judged by what they did."""
+"""Proxies as values: parsed from URLs, displayed without credentials, with their health."""
 
 from __future__ import annotations
 
 import pytest
 
-from strider.fetcher.core import MAX_CONSECUTIVE_FAILURES, Proxy, Standing, parse_proxy_url
+from strider.fetcher.core import MAX_CONSECUTIVE_FAILURES, Proxy, ProxyHealth, parse_proxy_url
 
 
 @pytest.mark.req("S0.3.1", "S4.12.29", "S4.12.30")
@@ -23,7 +23,7 @@ from strider.fetcher.core import MAX_CONSECUTIVE_FAILURES, Proxy, Standing, pars
         ),
     ],
 )
-def test_a_url_says_what_a_proxy_is(url: str, proxy: Proxy, name: str) -> None:
+def test_proxy_urls_are_parsed(url: str, proxy: Proxy, name: str) -> None:
     read = parse_proxy_url(url)
 
     assert (read, read.display_url) == (proxy, name)
@@ -42,7 +42,7 @@ def test_a_url_says_what_a_proxy_is(url: str, proxy: Proxy, name: str) -> None:
         pytest.param("http://u:geheim%0d%0a@p.test", id="control"),
     ],
 )
-def test_what_is_wrong_with_a_url_is_said_without_its_password(url: str) -> None:
+def test_an_invalid_proxy_url_is_reported_without_its_password(url: str) -> None:
     with pytest.raises(ValueError, match="a proxy") as error:
         parse_proxy_url(url)
 
@@ -51,15 +51,15 @@ def test_what_is_wrong_with_a_url_is_said_without_its_password(url: str) -> None
 
 @pytest.mark.req("S4.14.5", "S4.12.31", "S4.12.33", "S4.12.34", "S4.12.35")
 def test_the_eleventh_failure_in_a_row_disables_a_proxy_and_one_success_forgives_ten() -> None:
-    standing = Standing()
+    standing = ProxyHealth()
     for moment in range(MAX_CONSECUTIVE_FAILURES):
         standing = standing.after_failure(now=moment)
     forgiven = standing.after_success(now=50, seconds=0.2).after_success(now=60, seconds=0.4)
     disabled = standing.after_failure(now=70)
 
-    assert forgiven == Standing(
+    assert forgiven == ProxyHealth(
         success_count=2, average_ms=pytest.approx(300), last_success_at=60, last_failure_at=9
     )
-    assert disabled == Standing(is_active=False, failure_count=11, last_failure_at=70)
+    assert disabled == ProxyHealth(is_active=False, failure_count=11, last_failure_at=70)
     assert disabled.reenabled().after_failure(now=80).is_active is False
     assert disabled.reenabled().after_success(now=80, seconds=1).failure_count == 0

@@ -1,4 +1,4 @@
-"""What is put on the wire, and what is not asked at all."""
+"""Request headers, and URLs that are refused."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ from typing import Any
 
 import pytest
 
-from strider.fetcher.core import CrawlerIdentity, Places, headers_of, identity_of, url_refusal, user_agent_of
-from tests.unit.fetcher.builders import request
+from strider.fetcher.core import (
+    AddressPolicy,
+    CrawlerIdentity,
+    build_identity,
+    build_request_headers,
+    select_user_agent,
+    url_refusal,
+)
+from tests.unit.fetcher.builders import a_request
 
-US = identity_of(version="1.0", contact="bot@example.org")
+US = build_identity(version="1.0", contact="bot@example.org")
 
 
 @pytest.mark.req("S3.7.8", "S3.17.1")
@@ -34,8 +41,8 @@ US = identity_of(version="1.0", contact="bot@example.org")
         ),
     ],
 )
-def test_we_say_who_we_are_and_whom_to_write_to(told: dict[str, str], identity: CrawlerIdentity) -> None:
-    assert identity_of(version="1.0", **told) == identity
+def test_the_user_agent_names_product_and_contact(told: dict[str, str], identity: CrawlerIdentity) -> None:
+    assert build_identity(version="1.0", **told) == identity
 
 
 @pytest.mark.req("S3.7.9")
@@ -48,8 +55,8 @@ def test_we_say_who_we_are_and_whom_to_write_to(told: dict[str, str], identity: 
         pytest.param("pagination", "text/html,application/xhtml+xml,*/*;q=0.5", id="guess"),
     ],
 )
-def test_each_kind_asks_for_what_it_can_read(kind: str, accept: str) -> None:
-    assert headers_of(request(kind=kind), US) == [
+def test_each_kind_accepts_its_own_types(kind: str, accept: str) -> None:
+    assert build_request_headers(a_request(kind=kind), US) == [
         ("User-Agent", "Strider/1.0 (+bot@example.org)"),
         ("Accept", accept),
         ("Accept-Encoding", "gzip, deflate"),
@@ -72,41 +79,43 @@ def test_each_kind_asks_for_what_it_can_read(kind: str, accept: str) -> None:
         pytest.param("", "a", False, id="no-name"),
     ],
 )
-def test_a_run_may_add_headers_that_do_no_harm(name: str, value: str, added: bool) -> None:
-    sent = headers_of(request(header_names=(name,), header_values=(value,)), US)
+def test_a_run_may_add_headers_that_are_not_reserved(name: str, value: str, added: bool) -> None:
+    sent = build_request_headers(a_request(header_names=(name,), header_values=(value,)), US)
 
     assert ((name, value) in sent) == added
     assert len(sent) == 4 + added
 
 
-def test_a_run_may_ask_for_another_type() -> None:
-    sent = headers_of(request(header_names=("accept",), header_values=("application/pdf",)), US)
+def test_a_run_may_replace_accept() -> None:
+    sent = build_request_headers(a_request(header_names=("accept",), header_values=("application/pdf",)), US)
 
     assert sent[1] == ("accept", "application/pdf")
     assert len(sent) == 4
 
 
 @pytest.mark.parametrize("is_foreign", [False, True])
-def test_what_is_meant_for_one_origin_reaches_no_other(is_foreign: bool) -> None:
-    wanted = request(
+def test_personal_headers_do_not_cross_origins(is_foreign: bool) -> None:
+    wanted = a_request(
         etag='"v"',
         last_modified="x",
         header_names=("Authorization", "Cookie", "X"),
         header_values=("secret", "a=b", "y"),
     )
 
-    names = {name for name, _ in headers_of(wanted, US, is_foreign=is_foreign)}
+    names = {name for name, _ in build_request_headers(wanted, US, is_cross_origin=is_foreign)}
 
     personal = {"Authorization", "Cookie", "If-None-Match", "If-Modified-Since"}
     assert names & personal == (set() if is_foreign else personal)
     assert "X" in names
 
 
-def test_what_would_break_the_head_is_not_sent() -> None:
-    """Validators and agents come from servers and seeds."""
-    sent = dict(headers_of(request(etag='"a\r\nX: y"', last_modified="b\n", user_agent="a\r\nb"), US))
+def test_values_with_control_characters_are_not_sent() -> None:
+    """Validators come from servers, and User-Agents from seeds."""
+    sent = dict(
+        build_request_headers(a_request(etag='"a\r\nX: y"', last_modified="b\n", user_agent="a\r\nb"), US)
+    )
 
-    assert sent == dict(headers_of(request(), US))
+    assert sent == dict(build_request_headers(a_request(), US))
 
 
 @pytest.mark.parametrize(
@@ -123,20 +132,20 @@ def test_what_would_break_the_head_is_not_sent() -> None:
         pytest.param("", True, "refused_scheme", id="nothing"),
     ],
 )
-def test_some_urls_are_not_asked(url: str, allow_private: bool, error: Any) -> None:
-    refused = url_refusal(url, policy=Places(allow_private=allow_private))
+def test_forbidden_urls_are_refused(url: str, allow_private: bool, error: Any) -> None:
+    refused = url_refusal(url, policy=AddressPolicy(allow_private=allow_private))
 
     assert (None if refused is None else refused.error_class) == error
 
 
 @pytest.mark.req("S1.14.4")
-def test_varied_words_say_the_same_of_us() -> None:
-    """A site must always see who asks and whom to write to, and robots.txt must know us by our name."""
-    us = identity_of(version="1.0", contact="https://example.org/bot", use_variants=True)
-    agents = {user_agent_of(request(lease_id=f"lease-{number}"), us) for number in range(200)}
-    plain = identity_of(version="1.0", contact="https://example.org/bot")
+def test_every_user_agent_variant_names_product_and_contact() -> None:
+    """A site must always see who fetches and whom to contact, and robots.txt must match our product name."""
+    us = build_identity(version="1.0", contact="https://example.org/bot", use_variants=True)
+    agents = {select_user_agent(a_request(lease_id=f"lease-{number}"), us) for number in range(200)}
+    plain = build_identity(version="1.0", contact="https://example.org/bot")
 
     assert agents == {us.user_agent, *us.user_agent_variants}
     assert all("Strider/1.0" in agent and "+https://example.org/bot" in agent for agent in agents)
-    assert user_agent_of(request(kind="robots"), us) == us.user_agent == plain.user_agent
+    assert select_user_agent(a_request(kind="robots"), us) == us.user_agent == plain.user_agent
     assert plain.user_agent_variants == ()

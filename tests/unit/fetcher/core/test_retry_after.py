@@ -1,10 +1,10 @@
-"""Retry-After as servers write it."""
+"""Retry-After as servers send it."""
 
 from __future__ import annotations
 
 import pytest
 
-from strider.fetcher.core import retry_after_seconds
+from strider.fetcher.core import parse_retry_after
 
 NOW_US = 784_111_777 * 1_000_000
 """Sun, 06 Nov 1994 08:49:37 GMT, the date of the RFC's examples."""
@@ -36,5 +36,5 @@ NOW_US = 784_111_777 * 1_000_000
         pytest.param("Sun, 06 Nov 1994 08:49:60 GMT", "", 22.0, id="leap-second"),
     ],
 )
-def test_a_wish_to_be_left_alone_is_read(value: str, date: str, seconds: float) -> None:
-    assert retry_after_seconds(value, date=date, now_us=NOW_US) == seconds
+def test_retry_after_is_parsed(value: str, date: str, seconds: float) -> None:
+    assert parse_retry_after(value, date=date, now_us=NOW_US) == seconds

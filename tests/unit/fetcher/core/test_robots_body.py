@@ -1,4 +1,4 @@
-"""A robots.txt as bytes, and what it comes to as text."""
+"""A robots.txt as bytes, decoded to text."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import zlib
 
 import pytest
 
-from strider.fetcher.core import FetchedResponse, robots_text
+from strider.fetcher.core import FetchedResponse, decode_robots_body
 from strider.fetcher.core.robots_body import MAX_GZIP_MEMBERS, RobotsDirectives, read_robots_directives
-from tests.unit.fetcher.builders import answer, head
+from tests.unit.fetcher.builders import a_head, a_response
 
 RULES = "User-agent: *\nDisallow: /a\n"
 BOMB = gzip.compress(b"a" * 50_000_000)
@@ -23,93 +23,109 @@ def _packed(text: bytes, *, window: int) -> bytes:
 @pytest.mark.parametrize(
     ("came", "text", "is_cut"),
     [
-        pytest.param(answer(RULES.encode()), RULES, False, id="plain"),
-        pytest.param(answer(b"\xef\xbb\xbf" + RULES.encode()), RULES, False, id="mark"),
-        pytest.param(answer(b"\xff\xfe" + RULES.encode("utf-16-le")), RULES, False, id="utf-16"),
-        pytest.param(answer(b"a\rb\r"), "a\rb\r", False, id="returns-only"),
+        pytest.param(a_response(RULES.encode()), RULES, False, id="plain"),
+        pytest.param(a_response(b"\xef\xbb\xbf" + RULES.encode()), RULES, False, id="mark"),
+        pytest.param(a_response(b"\xff\xfe" + RULES.encode("utf-16-le")), RULES, False, id="utf-16"),
+        pytest.param(a_response(b"a\rb\r"), "a\rb\r", False, id="returns-only"),
         pytest.param(
-            answer("é".encode("latin-1"), content_type="text/plain; charset=ISO-8859-1"),
+            a_response("é".encode("latin-1"), content_type="text/plain; charset=ISO-8859-1"),
             "%E9",
             False,
             id="as-urls-escape-it",
         ),
         pytest.param(
-            answer("é".encode(), content_type="text/plain; charset=iso-8859-1"),
+            a_response("é".encode(), content_type="text/plain; charset=iso-8859-1"),
             "é",
             False,
             id="default-charset",
         ),
         pytest.param(
-            answer("é".encode("utf-16-be"), content_type="text/plain; charset=UTF-16BE"),
+            a_response("é".encode("utf-16-be"), content_type="text/plain; charset=UTF-16BE"),
             "é",
             False,
             id="utf-16-by-head",
         ),
-        pytest.param(answer(b"a\xffb"), "a%FFb", False, id="no-utf-8"),
-        pytest.param(answer(b"a\x00b"), "ab", False, id="nul"),
-        pytest.param(answer(gzip.compress(RULES.encode()), content_encoding="gzip"), RULES, False, id="gzip"),
+        pytest.param(a_response(b"a\xffb"), "a%FFb", False, id="no-utf-8"),
+        pytest.param(a_response(b"a\x00b"), "ab", False, id="nul"),
         pytest.param(
-            answer(zlib.compress(RULES.encode()), content_encoding="deflate"), RULES, False, id="deflate"
+            a_response(gzip.compress(RULES.encode()), content_encoding="gzip"), RULES, False, id="gzip"
         ),
         pytest.param(
-            answer(zlib.compress(RULES.encode())[2:-4], content_encoding="deflate"),
+            a_response(zlib.compress(RULES.encode()), content_encoding="deflate"), RULES, False, id="deflate"
+        ),
+        pytest.param(
+            a_response(zlib.compress(RULES.encode())[2:-4], content_encoding="deflate"),
             RULES,
             False,
             id="raw-deflate",
         ),
         pytest.param(
-            answer(gzip.compress(gzip.compress(b"x")), content_encoding="gzip, gzip"), "x", False, id="twice"
+            a_response(gzip.compress(gzip.compress(b"x")), content_encoding="gzip, gzip"),
+            "x",
+            False,
+            id="twice",
         ),
-        pytest.param(answer(RULES.encode(), content_encoding="gzip"), RULES, False, id="not-packed-at-all"),
         pytest.param(
-            answer(gzip.compress(b"a\n") + gzip.compress(b"b\n"), content_encoding="gzip"),
+            a_response(RULES.encode(), content_encoding="gzip"), RULES, False, id="not-packed-at-all"
+        ),
+        pytest.param(
+            a_response(gzip.compress(b"a\n") + gzip.compress(b"b\n"), content_encoding="gzip"),
             "a\nb\n",
             False,
             id="two-members",
         ),
-        pytest.param(answer(b"", content_encoding="gzip"), "", False, id="nothing-packed"),
+        pytest.param(a_response(b"", content_encoding="gzip"), "", False, id="nothing-packed"),
         pytest.param(
-            answer(gzip.compress(b"a") * 20_000, content_encoding="gzip"),
+            a_response(gzip.compress(b"a") * 20_000, content_encoding="gzip"),
             "a" * MAX_GZIP_MEMBERS,
             True,
             id="members",
         ),
         pytest.param(
-            answer(gzip.compress(b"a\n") + bytes(512), content_encoding="gzip"), "a\n", False, id="padded"
+            a_response(gzip.compress(b"a\n") + bytes(512), content_encoding="gzip"), "a\n", False, id="padded"
         ),
         pytest.param(
-            answer(gzip.compress(RULES.encode())[:-8], content_encoding="gzip"), RULES, True, id="no-end"
+            a_response(gzip.compress(RULES.encode())[:-8], content_encoding="gzip"), RULES, True, id="no-end"
         ),
         pytest.param(
-            answer(_packed(RULES.encode(), window=9), content_encoding="deflate"), RULES, False, id="window"
+            a_response(_packed(RULES.encode(), window=9), content_encoding="deflate"),
+            RULES,
+            False,
+            id="window",
         ),
-        pytest.param(answer(gzip.compress(RULES.encode())), RULES, False, id="packed-without-a-word"),
+        pytest.param(a_response(gzip.compress(RULES.encode())), RULES, False, id="packed-without-a-word"),
         pytest.param(
-            answer(gzip.compress(gzip.compress(b"x")), content_encoding="gzip"), "x", False, id="twice-untold"
+            a_response(gzip.compress(gzip.compress(b"x")), content_encoding="gzip"),
+            "x",
+            False,
+            id="twice-untold",
         ),
-        pytest.param(answer(RULES.encode(), content_encoding="UTF-8"), RULES, False, id="no-encoding"),
-        pytest.param(answer(BOMB, content_encoding="gzip"), "a" * 512_000, True, id="bomb"),
-        pytest.param(answer(b"a" * 600_000), "a" * 512_000, True, id="long"),
+        pytest.param(a_response(RULES.encode(), content_encoding="UTF-8"), RULES, False, id="no-encoding"),
+        pytest.param(a_response(BOMB, content_encoding="gzip"), "a" * 512_000, True, id="bomb"),
+        pytest.param(a_response(b"a" * 600_000), "a" * 512_000, True, id="long"),
         pytest.param(
-            FetchedResponse(head(), b"a" * 10, 10, is_cut=True), "a" * 10, True, id="cut-on-the-way"
+            FetchedResponse(a_head(), b"a" * 10, 10, is_truncated=True), "a" * 10, True, id="cut-on-the-way"
         ),
         pytest.param(
-            answer(b"a" + b"\xff" * 400_000), ("a" + "%FF" * 170_667)[:512_000], True, id="grows-by-escaping"
+            a_response(b"a" + b"\xff" * 400_000),
+            ("a" + "%FF" * 170_667)[:512_000],
+            True,
+            id="grows-by-escaping",
         ),
     ],
 )
-def test_bytes_become_text_that_fits(came: FetchedResponse, text: str, is_cut: bool) -> None:
-    """Rules that are there are read, however the rest of the file is broken."""
-    assert robots_text(came) == (text, is_cut)
+def test_bodies_are_decoded_within_the_limit(came: FetchedResponse, text: str, is_cut: bool) -> None:
+    """Rules are read however broken the rest of the file is."""
+    assert decode_robots_body(came) == (text, is_cut)
 
 
-def test_what_came_before_a_fault_still_binds() -> None:
+def test_rules_before_a_fault_are_binding() -> None:
     packed = gzip.compress(RULES.encode() * 4000, compresslevel=0)
 
-    # A first block that is stored as it is, and then one of a kind that does not exist.
+    # A stored block, and then one of a type that does not exist.
     broken = packed[: 10 + 5 + 65_535] + b"\xff" * 9000
 
-    text, is_cut = robots_text(answer(broken, content_encoding="gzip"))
+    text, is_cut = decode_robots_body(a_response(broken, content_encoding="gzip"))
 
     assert text.startswith(RULES * 1000)
     assert is_cut
@@ -133,18 +149,22 @@ def test_what_came_before_a_fault_still_binds() -> None:
         pytest.param("Crawl-delay: 3\n" + "#" * 200_000, RobotsDirectives(), id="too-long-to-read-here"),
     ],
 )
-def test_wishes_are_read_out_of_the_rules(text: str, wishes: RobotsDirectives) -> None:
+def test_delay_and_sitemaps_are_read_from_the_text(text: str, wishes: RobotsDirectives) -> None:
     found = read_robots_directives(
-        text, url="https://a.test/robots.txt", user_agent="Strider/1.0 (+x)", room_bytes=1000
+        text, url="https://a.test/robots.txt", user_agent="Strider/1.0 (+x)", max_sitemap_bytes=1000
     )
 
     assert found == wishes
 
 
-def test_sitemaps_take_no_more_room_than_there_is() -> None:
+def test_sitemaps_are_limited_to_the_space_left() -> None:
     text = "".join(f"Sitemap: https://a.test/{n}.xml\n" for n in range(200))
 
     assert (
-        len(read_robots_directives(text, url="https://a.test/", user_agent="S/1", room_bytes=100).sitemaps)
+        len(
+            read_robots_directives(
+                text, url="https://a.test/", user_agent="S/1", max_sitemap_bytes=100
+            ).sitemaps
+        )
         == 4
     )

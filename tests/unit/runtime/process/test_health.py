@@ -14,7 +14,7 @@ from strider.runtime.process.health import (
     BadHealthRequest,
     HealthResponse,
     HealthServer,
-    decode_request,
+    read_request,
     render_response,
 )
 from strider.runtime.process.readiness import RUNNING, STOPPING, Dependency, Readiness, probe_dependency
@@ -164,7 +164,7 @@ async def question(sent: bytes) -> tuple[str, str]:
     reader = asyncio.StreamReader()
     reader.feed_data(sent)
     reader.feed_eof()
-    return await decode_request(reader)
+    return await read_request(reader)
 
 
 async def test_a_question_is_its_first_line_without_its_query() -> None:

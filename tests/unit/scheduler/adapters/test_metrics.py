@@ -1,4 +1,4 @@
-"""The scheduler's figures, as metrics that other crawlers have too."""
+"""Metrics of the scheduler, under the names of other crawlers."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import pytest
 
 from strider.frontier.models import ShardStats
 from strider.runtime.observability.metrics import Metrics
-from strider.scheduler.adapters import ProcessMeter
+from strider.scheduler.adapters.metrics import SchedulerMetrics
 
 
 @pytest.mark.req("S3.14.5", "S3.14.6")
 def test_denials_and_the_size_of_the_frontier_are_told() -> None:
     """What is parked is still to be fetched: a frontier must not look small because it is large."""
     metrics = Metrics(())
-    meter = ProcessMeter(metrics)
+    meter = SchedulerMetrics(metrics)
     meter.count_decision("robots_denied", 3)
     meter.count_decision("accepted", 9)
     meter.set_fullness(
-        4, ShardStats(5, leased=1, in_pipeline=2, host_groups=3, seen=9, now_ms=1, overflow=100, deferred=10)
+        4, ShardStats(5, leased=1, in_pipeline=2, host_groups=3, seen=9, now_ms=1, parked=100, deferred=10)
     )
     meter.set_fullness(5, None)
 

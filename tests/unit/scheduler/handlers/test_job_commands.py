@@ -1,4 +1,4 @@
-"""Runs that are paused and cancelled, hosts that are barred: on small webs in virtual time."""
+"""Runs paused and cancelled, hosts blocked: on small webs in virtual time."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ from strider.frontier.models import QueueLimits
 from strider.messaging.effects import Publish
 from strider.messaging.inprocess import simulate
 from strider.politeness.circuit_breaker import BreakerLimits
-from strider.scheduler.topology import SchedulerOptions
-from tests.unit.scheduler.simulation.commands import a_wish
+from strider.scheduler.options import SchedulerOptions
+from tests.unit.scheduler.simulation.commands import a_command
 from tests.unit.scheduler.simulation.pipeline import SHARDS
 from tests.unit.scheduler.simulation.web import Host, Page, Web
-from tests.unit.scheduler.simulation.world import SPEC, Instance, World
+from tests.unit.scheduler.simulation.world import SPEC, SchedulerInstance, SimulatedWorld
 from tests.unit.scheduler.test_topology import SITE, a_site, pages_of
 
 MANY = 60
 PAGES = [Page(f"/{number}") for number in range(MANY)]
 
 
-async def wish(world: World, what: str, **changes: Any) -> None:
+async def wish(world: SimulatedWorld, what: str, **changes: Any) -> None:
     at_ms = round(world.clock.now().timestamp() * 1000)
-    await world.ring.speaker.publish([Publish(JOB_EVENTS, a_wish(what, at_ms=at_ms, **changes))])
+    await world.pipeline.publisher.publish([Publish(JOB_EVENTS, a_command(what, at_ms=at_ms, **changes))])
 
 
-def scene(act: Callable[[World, Instance], Awaitable[None]], **settings: Any) -> World:
+def scene(
+    act: Callable[[SimulatedWorld, SchedulerInstance], Awaitable[None]], **settings: Any
+) -> SimulatedWorld:
     """Begin a crawl of one host, and do something with it."""
 
-    async def scenario() -> World:
-        world = World(**({"web": a_site(*PAGES)} | settings))
+    async def scenario() -> SimulatedWorld:
+        world = SimulatedWorld(**({"web": a_site(*PAGES)} | settings))
         await world.begin()
         scheduler = world.start()
         await act(world, scheduler)
@@ -43,12 +45,12 @@ def scene(act: Callable[[World, Instance], Awaitable[None]], **settings: Any) ->
     return simulate(scenario())
 
 
-def started(world: World) -> list[float]:
+def started(world: SimulatedWorld) -> list[float]:
     return sorted(visit.began for visit in world.web.log)
 
 
-def latest_states(world: World) -> set[tuple[str, str]]:
-    entries = {entry.url: entry for entry in world.said(FRONTIER)}
+def latest_states(world: SimulatedWorld) -> set[tuple[str, str]]:
+    entries = {entry.url: entry for entry in world.published(FRONTIER)}
     return {(entry.state, entry.reason) for entry in entries.values()}
 
 
@@ -56,7 +58,7 @@ def test_a_cancelled_run_asks_for_nothing_more_and_tells_why() -> None:
     """Within two seconds; what waited is dropped, and so is what pages under way lead to."""
     at = 0.0
 
-    async def act(world: World, scheduler: Instance) -> None:
+    async def act(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
         nonlocal at
         await asyncio.sleep(15)
         at = world.clock.monotonic()
@@ -76,7 +78,7 @@ def test_a_cancelled_run_asks_for_nothing_more_and_tells_why() -> None:
 def test_a_cancelled_run_stays_so_through_a_restart_and_a_rebuild() -> None:
     """Seeds of it that come later are refused: by who was killed, and by who finds nothing but the log."""
 
-    async def act(world: World, scheduler: Instance) -> None:
+    async def act(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
         await asyncio.sleep(10)
         await wish(world, "cancel")
         await world.until_complete(scheduler, seconds=30)
@@ -84,7 +86,7 @@ def test_a_cancelled_run_stays_so_through_a_restart_and_a_rebuild() -> None:
         before = len(started(world))
         for url in ("/warm", "/rebuilt"):
             again = world.start()
-            await world.ring.submit(f"http://{SITE}{url}")
+            await world.pipeline.submit(f"http://{SITE}{url}")
             await asyncio.sleep(20)
             await again.kill()
             world.lose_frontier()
@@ -97,7 +99,7 @@ def test_a_cancelled_run_stays_so_through_a_restart_and_a_rebuild() -> None:
 
 @pytest.mark.parametrize("is_killed", [pytest.param(False, id="alive"), pytest.param(True, id="restarted")])
 def test_a_paused_run_keeps_what_it_has_and_goes_on(is_killed: bool) -> None:
-    async def act(world: World, scheduler: Instance) -> None:
+    async def act(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
         await asyncio.sleep(10)
         await wish(world, "pause")
         await asyncio.sleep(3)
@@ -119,14 +121,14 @@ def test_a_paused_run_keeps_what_it_has_and_goes_on(is_killed: bool) -> None:
 def test_a_paused_run_does_not_hold_up_another_on_the_same_host() -> None:
     """Its entries leave the queues of their hosts, however many they are."""
 
-    async def act(world: World, scheduler: Instance) -> None:
+    async def act(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
         await asyncio.sleep(10)
         await wish(world, "pause")
         await asyncio.sleep(2)
         url = f"http://{SITE}/other"
         world.web.pages[url] = Page(url)
         began = world.clock.monotonic()
-        await world.ring.discover([url], via="seed", offset=99, from_execution_ids=("other",))
+        await world.pipeline.discover([url], via="seed", offset=99, from_execution_ids=("other",))
         while url not in world.web.tries:
             assert world.clock.monotonic() < began + 10
             await asyncio.sleep(0.5)
@@ -138,7 +140,7 @@ def test_a_paused_run_does_not_hold_up_another_on_the_same_host() -> None:
 def test_a_barred_host_is_left_alone_until_the_bar_is_lifted() -> None:
     """Also by whoever takes the shard next, and by who has to read the log."""
 
-    async def act(world: World, scheduler: Instance) -> None:
+    async def act(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
         await asyncio.sleep(10)
         await wish(world, "block_host", group=SITE, reason="its owner called")
         await asyncio.sleep(3)
@@ -150,7 +152,7 @@ def test_a_barred_host_is_left_alone_until_the_bar_is_lifted() -> None:
             scheduler = world.start()
         await asyncio.sleep(60)
         assert len(started(world)) == asked
-        record = [each for each in world.said(HOSTS) if each.kind == "group"][-1]
+        record = [each for each in world.published(HOSTS) if each.kind == "group"][-1]
         assert (record.is_active, record.blocked_by, record.block_detail) == (
             False,
             "ada",
@@ -169,7 +171,7 @@ def test_a_bar_longer_than_the_patience_ends_the_run_with_its_reason() -> None:
     """Every run ends; and a later link to what was not tried counts as new."""
     spec = replace(SPEC, host_patience_seconds=120)
 
-    async def act(world: World, scheduler: Instance) -> None:
+    async def act(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
         await asyncio.sleep(10)
         await wish(world, "block_host", group=SITE)
         await world.until_complete(scheduler, seconds=300)
@@ -182,7 +184,7 @@ def test_a_bar_longer_than_the_patience_ends_the_run_with_its_reason() -> None:
 
 
 def test_a_bar_ends_by_itself() -> None:
-    async def act(world: World, scheduler: Instance) -> None:
+    async def act(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
         await asyncio.sleep(5)
         until_ms = round(world.clock.now().timestamp() * 1000) + 60_000
         await wish(world, "block_host", group=SITE, until_ms=until_ms)
@@ -200,10 +202,10 @@ def test_a_large_run_is_dropped_at_once_not_at_the_pace_of_its_host() -> None:
     """Four thousand entries of one host with a delay of ten seconds: gone in less than one delay."""
     web = Web({SITE: Host(SITE)}, {f"http://{SITE}/": Page(f"http://{SITE}/")}, (f"http://{SITE}/",))
 
-    async def act(world: World, scheduler: Instance) -> None:
+    async def act(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
         urls = [f"http://{SITE}/x{number}" for number in range(4_000)]
         for first in range(0, len(urls), 500):
-            await world.ring.discover(urls[first : first + 500], page=world.web.starts[0])
+            await world.pipeline.discover(urls[first : first + 500], page=world.web.starts[0])
         await asyncio.sleep(8)
         await wish(world, "cancel")
         began = world.clock.monotonic()
@@ -236,10 +238,14 @@ def test_a_large_run_is_dropped_at_once_not_at_the_pace_of_its_host() -> None:
 def test_a_wish_reaches_what_is_parked(what: str, room: QueueLimits) -> None:
     """What is only in the log is open all the same, and a paused run's entries are due never."""
     options = SchedulerOptions(
-        shards=SHARDS, user_agent="Strider/1", lease_seconds=30, queue_limits=room, refill_seconds=0.5
+        shards=SHARDS,
+        user_agent="Strider/1",
+        lease_seconds=30,
+        queue_limits=room,
+        refill_interval_seconds=0.5,
     )
 
-    async def act(world: World, scheduler: Instance) -> None:
+    async def act(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
         await asyncio.sleep(10)
         await wish(world, "pause")
         await asyncio.sleep(10)
@@ -263,7 +269,7 @@ def test_a_wish_reaches_what_was_under_way_in_a_barred_group(at: float) -> None:
     """It comes back to a queue at which nobody looks for an hour; the run is over at once all the same."""
     pages = [Page(f"/{number}", "broken") for number in range(MANY)]
 
-    async def act(world: World, scheduler: Instance) -> None:
+    async def act(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
         await asyncio.sleep(at)
         await wish(world, "block_host", group=SITE)
         await wish(world, "cancel")

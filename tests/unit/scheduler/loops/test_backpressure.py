@@ -1,4 +1,4 @@
-"""Shards release what the last count leaves them; where nobody can count, credits run out."""
+"""Shards release what the last count allows; while the lag is unknown, credits run out."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from strider.messaging.errors import Unavailable
 from strider.messaging.inprocess import EventLoopClock, simulate
+from strider.runtime.observability import log_events
 from strider.scheduler.core.release.backpressure import LagGate, SpentCredits
 from strider.scheduler.loops.backpressure import BackpressureMonitor
 from strider.scheduler.ports import NoSchedulerMeter
@@ -22,13 +23,13 @@ class Counted:
     def __init__(self, waiting: int | None) -> None:
         self.now: int | None = waiting
 
-    async def waiting(self) -> Mapping[LagGate, Sequence[int]]:
+    async def count_unread(self) -> Mapping[LagGate, Sequence[int]]:
         if self.now is None:
             raise Unavailable("kafka", "nobody answers")
         return {PARSER: (self.now,)}
 
 
-def a_gating(backlogs: Counted | None, *, most: int = 100) -> BackpressureMonitor:
+def a_monitor(backlogs: Counted | None, *, most: int = 100) -> BackpressureMonitor:
     return BackpressureMonitor(
         backlogs, shards=2, max_lag=most, meter=NoSchedulerMeter(), clock=EventLoopClock()
     )
@@ -36,11 +37,11 @@ def a_gating(backlogs: Counted | None, *, most: int = 100) -> BackpressureMonito
 
 def test_nothing_is_released_before_the_first_count() -> None:
     async def scenario() -> None:
-        gating, spent = a_gating(Counted(20)), SpentCredits()
+        gating, spent = a_monitor(Counted(20)), SpentCredits()
         before = gating.credits_left(0, spent)
         counting = asyncio.create_task(gating.run())
         await asyncio.sleep(0.1)
-        spent.spend(30, now=EventLoopClock().monotonic())
+        spent.add(30, now=EventLoopClock().monotonic())
 
         assert (before, gating.credits_left(0, spent), gating.credits_left(1, SpentCredits())) == (0, 10, 40)
         counting.cancel()
@@ -53,11 +54,11 @@ def test_who_cannot_be_counted_gets_no_more_than_the_last_count_left() -> None:
 
     async def scenario() -> None:
         counted, spent = Counted(0), SpentCredits()
-        gating = a_gating(counted)
+        gating = a_monitor(counted)
         counting = asyncio.create_task(gating.run())
         await asyncio.sleep(0.1)
         counted.now = None
-        spent.spend(50, now=EventLoopClock().monotonic())
+        spent.add(50, now=EventLoopClock().monotonic())
         await asyncio.sleep(100)
         stuck = gating.credits_left(0, spent)
         counted.now = 10
@@ -70,14 +71,14 @@ def test_who_cannot_be_counted_gets_no_more_than_the_last_count_left() -> None:
 
 
 def test_without_a_limit_or_a_broker_the_gate_is_open() -> None:
-    assert a_gating(None).credits_left(0, SpentCredits()) is None
-    assert a_gating(Counted(10**9), most=0).credits_left(0, SpentCredits()) is None
+    assert a_monitor(None).credits_left(0, SpentCredits()) is None
+    assert a_monitor(Counted(10**9), most=0).credits_left(0, SpentCredits()) is None
 
 
 def test_it_is_said_once_who_holds_the_release_back_and_once_that_it_goes_on() -> None:
     async def scenario() -> None:
         counted = Counted(0)
-        counting = asyncio.create_task(a_gating(counted).run())
+        counting = asyncio.create_task(a_monitor(counted).run())
         with capture_logs() as logs:
             for unread in (99, 100, 250, 7, 3):
                 counted.now = unread
@@ -85,8 +86,8 @@ def test_it_is_said_once_who_holds_the_release_back_and_once_that_it_goes_on() -
         counting.cancel()
 
         assert [(line["event"], line["unread"], line.get("group")) for line in logs] == [
-            ("Release Held", 100, "parser"),
-            ("Release Goes On", 7, None),
+            (log_events.BACKPRESSURE_ON.text, 100, "parser"),
+            (log_events.BACKPRESSURE_OFF.text, 7, None),
         ]
 
     simulate(scenario())

@@ -1,4 +1,4 @@
-"""Whole crawls in virtual time of which most waits in the log: nothing lost, nothing twice."""
+"""Refill: whole crawls with most entries parked in the log; nothing lost, nothing twice."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ import pytest
 
 from strider.frontier.models import QueueLimits, ShardStats
 from strider.messaging.inprocess import simulate
-from strider.scheduler.loops.refill_policy import is_full, is_wanted, pause_seconds, round_parts
-from strider.scheduler.topology import SchedulerOptions
-from tests.unit.scheduler.simulation.checks import see_through
+from strider.scheduler.loops.refill import pause_seconds, round_parts, should_refill, should_stop
+from strider.scheduler.options import SchedulerOptions
+from tests.unit.scheduler.simulation.checks import run_to_end
 from tests.unit.scheduler.simulation.seeds import seeds
 from tests.unit.scheduler.simulation.web import a_web
-from tests.unit.scheduler.simulation.world import SHARDS, World
+from tests.unit.scheduler.simulation.world import SHARDS, SimulatedWorld
 
 NARROW = QueueLimits(entries_per_group=1, horizon_ms=1_500)
 
 
-def a_narrow_world(seed: int) -> World:
+def a_narrow_world(seed: int) -> SimulatedWorld:
     options = SchedulerOptions(
         shards=SHARDS,
         user_agent="Strider/1",
         lease_seconds=30,
         queue_limits=NARROW,
-        refill_seconds=0.5,
+        refill_interval_seconds=0.5,
         refill_keys_per_part=7,
     )
-    return World(a_web(seed), seed=seed, options=options)
+    return SimulatedWorld(a_web(seed), seed=seed, options=options)
 
 
-async def most_parked(world: World) -> int:
+async def most_parked(world: SimulatedWorld) -> int:
     """Watch for as long as nobody ends it; gives the most that were parked at one time."""
     most = 0
     try:
@@ -51,7 +51,7 @@ def test_a_crawl_that_waits_in_the_log_comes_to_its_end(seed: int) -> None:
         await world.begin()
         scheduler = world.start()
         watch = asyncio.create_task(most_parked(world))
-        await see_through(world, scheduler)
+        await run_to_end(world, scheduler)
         watch.cancel()
         return await watch
 
@@ -72,7 +72,7 @@ def test_what_waits_in_the_log_survives_a_kill(seed: int, is_lost: bool) -> None
         if is_lost:
             world.lose_frontier()
         # What was under way and is parked by the rebuild is asked for again.
-        await see_through(world, world.start(), spare=len(world.web.hosts) if is_lost else 0)
+        await run_to_end(world, world.start(), spare=len(world.web.hosts) if is_lost else 0)
 
     simulate(scenario())
 
@@ -101,7 +101,7 @@ def figures(**more: int) -> ShardStats:
     ],
 )
 def test_the_log_is_looked_through_where_something_may_be_queued(told: ShardStats, wanted: bool) -> None:
-    assert is_wanted(told, ROOM) is wanted
+    assert should_refill(told, ROOM) is wanted
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_the_log_is_looked_through_where_something_may_be_queued(told: ShardStat
     ],
 )
 def test_a_look_ends_where_there_is_no_more_room(told: ShardStats, full: bool) -> None:
-    assert is_full(told, ROOM) is full
-    assert not is_full(told, QueueLimits())
+    assert should_stop(told, ROOM) is full
+    assert not should_stop(told, QueueLimits())
 
 
 def test_a_round_takes_as_many_parts_as_fit_into_memory() -> None:

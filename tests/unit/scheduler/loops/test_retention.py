@@ -1,4 +1,4 @@
-"""What is over is forgotten in time, and nothing else, whoever dies meanwhile."""
+"""Retention deletes what is over and nothing else, whatever is killed meanwhile."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from strider.contracts.generated.events import EntryRecorded, JobEvent
 from strider.contracts.generated.topics import FRONTIER, JOB_EVENTS
 from strider.messaging.effects import Publish
 from strider.messaging.inprocess import simulate
-from tests.unit.scheduler.simulation.checks import see_through
+from tests.unit.scheduler.simulation.checks import run_to_end
 from tests.unit.scheduler.simulation.pipeline import key_of_url
 from tests.unit.scheduler.simulation.test_budgets import a_wide_site
 from tests.unit.scheduler.simulation.web import Host, Page, Web, a_web
-from tests.unit.scheduler.simulation.world import World
+from tests.unit.scheduler.simulation.world import SimulatedWorld
 
 KEEP_SECONDS = 400.0
 
 
-def tidy(world: World, *, keep_seconds: float = KEEP_SECONDS) -> World:
+def tidy(world: SimulatedWorld, *, keep_seconds: float = KEEP_SECONDS) -> SimulatedWorld:
     """Have shards clean once a minute."""
     world.options = replace(world.options, retention_interval_seconds=60.0, keep_closed_seconds=keep_seconds)
     return world
 
 
-def last_words(world: World) -> dict[str, EntryRecorded | None]:
+def last_words(world: SimulatedWorld) -> dict[str, EntryRecorded | None]:
     """Give the last record of each entry by URL key; None is a tombstone."""
     last: dict[str, EntryRecorded | None] = {}
     for log in world.broker.topic(FRONTIER.name).partitions:
@@ -51,9 +51,9 @@ def site() -> Web:
 def test_what_was_closed_long_ago_is_forgotten_and_what_is_open_is_not(kills: int) -> None:
     """Also where whoever cleans is killed again and again, and the working set is lost at last."""
 
-    async def scenario() -> World:
-        spec = replace(World(site()).spec, host_patience_seconds=90_000)
-        world = tidy(World(site(), spec=spec, seed=kills + 1))
+    async def scenario() -> SimulatedWorld:
+        spec = replace(SimulatedWorld(site()).spec, host_patience_seconds=90_000)
+        world = tidy(SimulatedWorld(site(), spec=spec, seed=kills + 1))
         await world.begin()
         chance = random.Random(kills)
         for _ in range(kills):
@@ -84,8 +84,8 @@ def test_what_was_closed_long_ago_is_forgotten_and_what_is_open_is_not(kills: in
 def test_what_was_closed_lately_stays() -> None:
     """Its URL is known, and stays known where the working set is lost."""
 
-    async def scenario() -> World:
-        world = tidy(World(a_wide_site()), keep_seconds=10_000)
+    async def scenario() -> SimulatedWorld:
+        world = tidy(SimulatedWorld(a_wide_site()), keep_seconds=10_000)
         await world.begin()
         scheduler = world.start()
         await world.until_complete(scheduler)
@@ -104,10 +104,12 @@ def test_a_crawl_is_whole_while_it_is_cleaned(seed: int) -> None:
     """Entries that come again while their graves are dug: each seed is crawled, none twice."""
 
     async def scenario() -> None:
-        world = tidy(World(a_web(seed, hosts=3, pages=6), seed=seed, latency_seconds=0.5), keep_seconds=1_000)
+        world = tidy(
+            SimulatedWorld(a_web(seed, hosts=3, pages=6), seed=seed, latency_seconds=0.5), keep_seconds=1_000
+        )
         world.options = replace(world.options, retention_interval_seconds=2.0)
         await world.begin()
-        await see_through(world, world.start())
+        await run_to_end(world, world.start())
 
     simulate(scenario())
 
@@ -115,16 +117,16 @@ def test_a_crawl_is_whole_while_it_is_cleaned(seed: int) -> None:
 def test_seeds_come_again_while_their_graves_are_dug() -> None:
     """Nothing is kept here for longer than a moment; a tombstone must never lie on what was opened again."""
 
-    async def scenario() -> World:
+    async def scenario() -> SimulatedWorld:
         start = "http://www.again.test/"
         web = Web({"www.again.test": Host("www.again.test")}, {start: Page(start)}, (start,))
-        world = tidy(World(web, latency_seconds=0.3), keep_seconds=0.5)
+        world = tidy(SimulatedWorld(web, latency_seconds=0.3), keep_seconds=0.5)
         world.options = replace(world.options, retention_interval_seconds=0.7, delay_seconds=0.1)
         await world.begin()
         scheduler = world.start()
         for number in range(40):
             await asyncio.sleep(8 + number / 13)
-            await world.ring.submit(start)
+            await world.pipeline.submit(start)
         await world.until_complete(scheduler)
         await asyncio.sleep(10)
         await scheduler.stop()
@@ -140,7 +142,7 @@ def test_runs_that_are_over_leave_the_working_set() -> None:
     """A second run of the job is open, and stays."""
 
     async def scenario() -> None:
-        world = tidy(World(a_wide_site()))
+        world = tidy(SimulatedWorld(a_wide_site()))
         await world.begin()
         scheduler = world.start()
         await world.until_complete(scheduler)
@@ -157,13 +159,13 @@ def test_runs_that_are_over_leave_the_working_set() -> None:
 def test_of_a_dropped_job_nothing_is_left() -> None:
     """What waits is closed with that reason, and the next crawl of its URLs is the first."""
 
-    async def scenario() -> World:
-        world = tidy(World(site()), keep_seconds=90_000)
+    async def scenario() -> SimulatedWorld:
+        world = tidy(SimulatedWorld(site()), keep_seconds=90_000)
         await world.begin()
         scheduler = world.start()
         await asyncio.sleep(20)
         wish = JobEvent("d", "drop", True, 1, "somebody", job_id="job", reason="no longer ours")
-        await world.ring.speaker.publish([Publish(JOB_EVENTS, wish)])
+        await world.pipeline.publisher.publish([Publish(JOB_EVENTS, wish)])
         await asyncio.sleep(200)
         assert sum(count.open for count in (await scheduler.scheduler.counts("run")).values()) == 0
         await scheduler.stop()
@@ -177,7 +179,7 @@ def test_of_a_dropped_job_nothing_is_left() -> None:
 
 async def counted_before_and_after_a_loss(web: Web, *, seed: int = 1) -> tuple[int, int, int]:
     """See a run through and lose the working set; give what was accepted before and after, and entries."""
-    world = World(web, seed=seed)
+    world = SimulatedWorld(web, seed=seed)
     await world.begin()
     accepted = []
     for _ in range(2):

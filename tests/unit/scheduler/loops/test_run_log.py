@@ -1,4 +1,4 @@
-"""What batches did to runs, as their logs have it."""
+"""Run log events of batches."""
 
 from __future__ import annotations
 
@@ -12,8 +12,15 @@ from strider.contracts.generated.events import FetchCompleted, PageSettled
 from strider.crawl.run_log import RunLog
 from strider.frontier.models import RunEntryCounts
 from strider.messaging.inprocess import EventLoopClock, simulate
-from strider.scheduler.core import UrlDecision
-from strider.scheduler.loops.run_log import Closing, note_decisions, note_failed_requests, note_settled_pages
+from strider.runtime.observability import log_events
+from strider.runtime.observability.log_events import LogEvent
+from strider.scheduler.core.entries.url_decisions import UrlDecision
+from strider.scheduler.loops.run_log import (
+    RunLogLoop,
+    note_decisions,
+    note_failed_requests,
+    note_settled_pages,
+)
 from strider.scheduler.ports import NoSchedulerMeter
 
 LINE = UrlDecision("https://a.test/", "k", "closed", "budget", "j", "r", "s", detail="pages")
@@ -25,10 +32,10 @@ class Notes(NoSchedulerMeter):
     def __init__(self) -> None:
         self.kept: list[tuple[str, str, int]] = []
 
-    def noted(self, event: str, job_id: str, execution_id: str, kind: str, count: int) -> None:
+    def note_run_event(self, event: LogEvent, job_id: str, execution_id: str, kind: str, count: int) -> None:
         """Keep it."""
         assert (job_id, execution_id) == ("j", "r")
-        self.kept.append((event, kind, count))
+        self.kept.append((event.text, kind, count))
 
 
 def an_outcome(outcome: str, **fields: Any) -> FetchCompleted:
@@ -49,9 +56,9 @@ def test_a_budget_is_told_by_its_name_and_the_rest_by_reason() -> None:
     note_decisions(notes, [LINE, LINE, refused, replace(LINE, reason="robots_denied")])
 
     assert notes.kept == [
-        ("Budget Used Up", "pages", 2),
-        ("URLs Refused", "too_deep", 1),
-        ("URLs Closed", "robots_denied", 1),
+        (log_events.BUDGET_EXHAUSTED.text, "pages", 2),
+        (log_events.URLS_REFUSED.text, "too_deep", 1),
+        (log_events.URLS_CLOSED.text, "robots_denied", 1),
     ]
 
 
@@ -69,14 +76,20 @@ def test_failures_are_told_by_kind_and_what_worked_is_not() -> None:
         ],
     )
 
-    assert notes.kept == [("Requests Failed", "read_timeout", 1), ("Requests Failed", "not_found", 2)]
+    assert notes.kept == [
+        (log_events.REQUESTS_FAILED.text, "read_timeout", 1),
+        (log_events.REQUESTS_FAILED.text, "not_found", 2),
+    ]
 
 
 def test_pages_are_told_as_settled_or_rejected() -> None:
     notes = Notes()
     note_settled_pages(notes, [a_page("valid"), a_page("rejected", "soft_404")])
 
-    assert notes.kept == [("Pages Settled", "", 1), ("Pages Rejected", "soft_404", 1)]
+    assert notes.kept == [
+        (log_events.PAGES_SETTLED.text, "", 1),
+        (log_events.PAGES_REJECTED.text, "soft_404", 1),
+    ]
 
 
 class Lines:
@@ -88,6 +101,10 @@ class Lines:
     def info(self, event: str, **fields: Any) -> None:
         """Keep it."""
         self.told.append((event, fields))
+
+    def emit(self, event: LogEvent, **fields: Any) -> None:
+        """Keep it."""
+        self.told.append((event.text, fields))
 
 
 def test_that_nothing_is_open_is_told_once_and_only_when_every_shard_says_so() -> None:
@@ -105,13 +122,18 @@ def test_that_nothing_is_open_is_told_once_and_only_when_every_shard_says_so() -
         async def counts() -> Sequence[Mapping[str, RunEntryCounts] | None]:
             return answers.pop(0)
 
-        closing = Closing(journal, lines, counts=counts, shards=2, clock=clock)
-        journal.record("URLs Taken", "j", "r", "accepted", 3)
+        closing = RunLogLoop(journal, lines, counts=counts, shards=2, clock=clock)
+        journal.record(log_events.URLS_ACCEPTED.text, "j", "r", "accepted", 3)
         for _ in range(4):
             await closing.run_once()
             said.append([event for event, _ in lines.told])
         assert lines.told[-1][1] == {"job_id": "j", "execution_id": "r", "accepted": 7, "shards": "2 of 2"}
         return said
 
-    taken = ["URLs Taken"]
-    assert simulate(scenario()) == [taken, taken, [*taken, "Nothing Open"], [*taken, "Nothing Open"]]
+    taken = [log_events.URLS_ACCEPTED.text]
+    assert simulate(scenario()) == [
+        taken,
+        taken,
+        [*taken, log_events.NOTHING_OPEN.text],
+        [*taken, log_events.NOTHING_OPEN.text],
+    ]

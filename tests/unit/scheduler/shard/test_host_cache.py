@@ -1,4 +1,4 @@
-"""What a shard's owner keeps in memory stays bounded, and so does what keeping it costs."""
+"""Caches of a shard stay bounded, in size and in cost."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import tracemalloc
 import pytest
 
 from strider.politeness.robots.freshness import OriginRobots
-from strider.scheduler.core import NO_ROBOTS, HostGroup, rules_of
-from strider.scheduler.core.hosts.host_state import new_host_group
-from strider.scheduler.shard.host_cache import LOOKED_AT, PARSED_PART, HostGroupCache, RobotsCache
+from strider.scheduler.core.hosts.host_state import HostGroup, new_host_group
+from strider.scheduler.core.hosts.robots import NO_ROBOTS, parse_robots
+from strider.scheduler.shard.host_cache import EVICTION_SCAN, PARSED_DIVISOR, HostGroupCache, RobotsCache
 
 
-def a_shelf(*, most: int) -> HostGroupCache:
+def a_cache(*, most: int) -> HostGroupCache:
     return HostGroupCache(delay_seconds=1.0, most=most)
 
 
 def test_groups_that_can_be_learnt_again_go_first() -> None:
-    shelf = a_shelf(most=2)
+    shelf = a_cache(most=2)
     shelf.put(HostGroup("slow.test", 1000, robots_delays_ms={"http://slow.test": 9000}))
     for number in range(5):
         shelf.put(new_host_group(f"h{number}.test", delay_seconds=1.0))
@@ -29,27 +29,27 @@ def test_groups_that_must_stay_cost_no_look_at_each(monkeypatch: pytest.MonkeyPa
     """Where many hosts have a delay of their own, each page would cost a walk past all of them."""
     looks = 0
 
-    def is_plain(group: HostGroup) -> bool:
+    def is_default(group: HostGroup) -> bool:
         nonlocal looks
         looks += 1
         return not group.robots_delays_ms
 
-    monkeypatch.setattr(HostGroup, "is_plain", property(is_plain))
-    shelf = a_shelf(most=10)
+    monkeypatch.setattr(HostGroup, "is_default", property(is_default))
+    shelf = a_cache(most=10)
     for number in range(500):
         shelf.put(HostGroup(f"h{number}.test", 1000, robots_delays_ms={"http://h.test": 9000}))
 
     assert len(list(shelf)) == 500
-    assert looks <= 490 * LOOKED_AT
+    assert looks <= 490 * EVICTION_SCAN
 
 
 def test_only_the_rules_that_were_asked_about_last_stay_parsed() -> None:
     """Parsed they take a dozen times their text: a crawl of many hosts would fill the memory with them."""
     text = "User-agent: *\n" + "\n".join(f"Disallow: /{number}" for number in range(100))
-    cost = rules_of(OriginRobots(text=text)).memory_cost
-    shelf = RobotsCache(most_characters=cost * PARSED_PART * 2)
+    cost = parse_robots(OriginRobots(text=text)).memory_cost
+    shelf = RobotsCache(most_characters=cost * PARSED_DIVISOR * 2)
     names = [f"http://h{number}.test" for number in range(20)]
-    kept = {name: rules_of(OriginRobots(text=text)) for name in names}
+    kept = {name: parse_robots(OriginRobots(text=text)) for name in names}
     for name, rules in kept.items():
         shelf.put(name, rules)
 
@@ -67,7 +67,7 @@ def test_the_rules_of_a_local_crawl_take_a_megabyte_or_two_and_never_more() -> N
     tracemalloc.start()
     try:
         for number in range(10_000):
-            shelf.put(f"http://h{number}.test", rules_of(OriginRobots(text=f"{text}\n# {number}")))
+            shelf.put(f"http://h{number}.test", parse_robots(OriginRobots(text=f"{text}\n# {number}")))
             if number == 999:
                 first = shelf.get("http://h0.test")
                 local, _ = tracemalloc.get_traced_memory()

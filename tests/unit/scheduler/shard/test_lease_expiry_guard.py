@@ -1,4 +1,4 @@
-"""A lease that ran out is decided about when its outcome cannot lie unread."""
+"""Expired leases are decided once their outcomes cannot be unread."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def test_what_ran_out_waits_until_the_outcomes_of_its_time_were_read() -> None:
     early, late = a_lease("early"), a_lease("late")
     hindsight.note_outcomes_read(9.0)
 
-    assert hindsight.judge([early], now=10.0) == []
-    assert hindsight.judge([early, late], now=12.0) == []
+    assert hindsight.select_decidable([early], now=10.0) == []
+    assert hindsight.select_decidable([early, late], now=12.0) == []
     hindsight.note_outcomes_read(11.0)
-    assert hindsight.judge([early, late], now=13.0) == [early]
+    assert hindsight.select_decidable([early, late], now=13.0) == [early]
     hindsight.note_outcomes_read(12.0)
-    assert hindsight.judge([early, late], now=14.0) == [early, late]
+    assert hindsight.select_decidable([early, late], now=14.0) == [early, late]
 
 
 def test_only_progress_that_helps_a_lease_is_worth_a_look() -> None:
@@ -31,7 +31,7 @@ def test_only_progress_that_helps_a_lease_is_worth_a_look() -> None:
     hindsight.note_outcomes_read(0.0)
 
     assert not hindsight.note_outcomes_read(5.0)
-    hindsight.judge([a_lease("one")], now=6.0)
+    hindsight.select_decidable([a_lease("one")], now=6.0)
     assert not hindsight.note_outcomes_read(5.5)
     assert hindsight.note_outcomes_read(6.0)
 
@@ -40,11 +40,11 @@ def test_a_lease_whose_outcome_came_is_forgotten() -> None:
     """It is not named any more; should it run out once more, it waits once more."""
     hindsight = LeaseExpiryGuard(taken_at=0.0)
     lease = a_lease("one")
-    hindsight.judge([lease], now=1.0)
-    hindsight.judge([], now=2.0)
+    hindsight.select_decidable([lease], now=1.0)
+    hindsight.select_decidable([], now=2.0)
     hindsight.note_outcomes_read(3.0)
 
-    assert hindsight.judge([lease], now=4.0) == []
+    assert hindsight.select_decidable([lease], now=4.0) == []
 
 
 def test_a_shard_has_caught_up_when_all_that_was_said_to_its_last_owner_was_read() -> None:

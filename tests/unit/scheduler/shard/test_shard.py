@@ -1,4 +1,4 @@
-"""What a shard says of entries, while others decide about them."""
+"""Lookups of a shard during concurrent decisions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strider.frontier.memory.frontier import MemoryFrontier
 from strider.frontier.models import EntryLookupResult
 from strider.messaging.inprocess import EventLoopClock, simulate
 from strider.messaging.ports import RawRecord
-from strider.scheduler.ports import SchedulerOptions
+from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.shard.shard import OwnedShard
 from strider.scheduler.shard.shard_clock import ShardClock
 from strider.scheduler.shard.store_mapping import accepted_entry, entry_lookup
@@ -31,12 +31,12 @@ class HeldBack(MemoryFrontier):
         return answer
 
 
-class Written:
-    """A truth that takes everything."""
+class AcceptingLog:
+    """A frontier log that accepts everything."""
 
     epoch = 1
 
-    def entry(self, entry: EntryRecorded) -> RawRecord:
+    def encode_entry(self, entry: EntryRecorded) -> RawRecord:
         return RawRecord(entry.url_key.encode(), entry.state.encode())
 
     def __init__(self) -> None:
@@ -56,7 +56,9 @@ async def a_shard(working_set: MemoryFrontier) -> OwnedShard:
     await working_set.begin_rebuild(0, 1)
     await working_set.finish_rebuild(0, 1, groups=[], sequence=0)
     time = ShardClock(clock, 1)
-    shard = OwnedShard(0, cast("Any", Written()), working_set, options=SchedulerOptions(shards=1), clock=time)
+    shard = OwnedShard(
+        0, cast("Any", AcceptingLog()), working_set, options=SchedulerOptions(shards=1), clock=time
+    )
     shard.is_ready = True
     return shard
 
@@ -74,7 +76,7 @@ def test_an_answer_that_a_last_word_has_overtaken_is_asked_for_again() -> None:
         looking = asyncio.create_task(shard.load_entries([question]))
         await asyncio.sleep(0.1)
         closed = replace(entry, state="completed", reason="settled", closed_at_ms=1)
-        await shard.commit_decisions([shard.decide(closed, before=entry, cause="settled 1")])
+        await shard.commit_decisions([shard.begin_decision(closed, before=entry, cause="settled 1")])
         working_set.may_answer.set()
         (known,) = await looking
 
@@ -95,7 +97,7 @@ def test_an_answer_is_not_asked_for_again_for_what_happens_to_others() -> None:
         looking = asyncio.create_task(shard.load_entries([question]))
         await asyncio.sleep(0.1)
         closed = replace(other, state="completed", reason="settled", closed_at_ms=1)
-        await shard.commit_decisions([shard.decide(closed, before=other, cause="settled 1")])
+        await shard.commit_decisions([shard.begin_decision(closed, before=other, cause="settled 1")])
         working_set.may_answer.set()
         (known,) = await looking
 
@@ -119,9 +121,11 @@ def test_only_what_may_make_something_releasable_wakes_the_release() -> None:
             ("completed", "settled", True),
         ):
             shard.wake.clear()
-            shard.wants_room = wants_room
+            shard.is_at_capacity = wants_room
             told = replace(entry, state=state, reason=reason)
-            await shard.commit_decisions([shard.decide(told, before=entry, cause=f"{state} {wants_room}")])
+            await shard.commit_decisions(
+                [shard.begin_decision(told, before=entry, cause=f"{state} {wants_room}")]
+            )
             woken.append(shard.wake.is_set())
 
         assert woken == [False, True, False, True]
@@ -139,7 +143,7 @@ def test_no_tombstone_lies_on_what_was_written_while_the_log_was_read() -> None:
 
         underway = asyncio.create_task(shard.write_log([records["a"]]))
         await asyncio.sleep(0)
-        with shard.watched():
+        with shard.watch_writes():
             await underway
             await shard.write_log([records["b"]])
             digging = asyncio.create_task(shard.write_tombstones([("job", name * 64) for name in "abcd"]))

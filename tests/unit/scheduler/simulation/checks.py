@@ -1,4 +1,4 @@
-"""What must hold of a crawl of a made-up web, whoever was killed or lost in it."""
+"""Invariants of a simulated crawl, whatever was killed or lost in it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER, SCHEDULER_DLQ
 
 from .web import Web, a_web
-from .world import Instance, World
+from .world import SchedulerInstance, SimulatedWorld
 
 TOLERANCE_SECONDS = 0.0015
-"""Clocks are kept in whole milliseconds."""
+"""Clocks have millisecond resolution."""
 
 
 def check_politeness(web: Web) -> None:
@@ -34,8 +34,8 @@ def check_politeness(web: Web) -> None:
         assert not visits or visits[0].url.endswith("/robots.txt")
 
 
-def check_visits(world: World, *, spare: int = 0) -> None:
-    """Every URL that can be reached was asked for as often as it had to be, and no other."""
+def check_visits(world: SimulatedWorld, *, spare: int = 0) -> None:
+    """Every reachable URL was fetched as often as needed, and no other URL."""
     wanted, denied = world.web.expected()
     asked = {url: n for url, n in world.web.tries.items() if not url.endswith("/robots.txt")}
     too_often = sum(max(0, n - wanted.get(url, 0)) for url, n in asked.items())
@@ -44,36 +44,36 @@ def check_visits(world: World, *, spare: int = 0) -> None:
     assert too_often <= spare
     assert all(asked[url] >= n for url, n in wanted.items())
     assert denied <= set(world.reasons())
-    assert world.said(SCHEDULER_DLQ) == []
-    check_lives(world)
+    assert world.published(SCHEDULER_DLQ) == []
+    check_transitions(world)
 
 
-def check_lives(world: World) -> None:
-    """Each record of the truth follows the one before it by the table."""
+def check_transitions(world: SimulatedWorld) -> None:
+    """Each record of the frontier log is a permitted transition from the one before it."""
     last: dict[str, EntryRecorded] = {}
-    for entry in world.said(FRONTIER):
+    for entry in world.published(FRONTIER):
         before = last.get(entry.url_key)
         told = [each and (each.state, each.reason, each.fetch_sequence) for each in (before, entry)]
         assert is_allowed_transition(before, entry), told
         last[entry.url_key] = entry
 
 
-async def begun(seed: int, **told: float) -> World:
-    """Make a web up, and submit its start URLs."""
-    world = World(a_web(seed), seed=seed, **told)
+async def started_world(seed: int, **told: float) -> SimulatedWorld:
+    """Create a simulated web, and submit its start URLs."""
+    world = SimulatedWorld(a_web(seed), seed=seed, **told)
     await world.begin()
     return world
 
 
-async def kill_one(world: World, chance: random.Random, lives: tuple[float, float]) -> None:
-    """Have a scheduler that is killed after some seconds between these two."""
+async def kill_one(world: SimulatedWorld, chance: random.Random, lives: tuple[float, float]) -> None:
+    """Run a scheduler, and kill it after a random time within these bounds."""
     scheduler = world.start()
     await asyncio.sleep(chance.uniform(*lives))
     await scheduler.kill()
 
 
-async def see_through(world: World, scheduler: Instance, *, spare: int = 0) -> None:
-    """Wait for the end of the crawl, and check all of it."""
+async def run_to_end(world: SimulatedWorld, scheduler: SchedulerInstance, *, spare: int = 0) -> None:
+    """Wait for the end of the crawl, and check every invariant."""
     await world.until_complete(scheduler)
     await scheduler.stop()
 

@@ -1,4 +1,4 @@
-"""What people say to the scheduler, for tests."""
+"""Builders of job commands."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from strider.contracts.generated.events import JobEvent
 
 
-def a_wish(what: str, **changes: Any) -> JobEvent:
-    """A wish about the run of these tests, or about a host."""
+def a_command(what: str, **changes: Any) -> JobEvent:
+    """Return a command about the run of these tests, or about a host."""
     told: dict[str, Any] = {"event_id": what, "what": what, "is_wish": True, "at_ms": 1, "by": "ada"}
     about = {} if "group" in changes or "job_id" in changes else {"job_id": "job", "execution_id": "run"}
     return JobEvent(**(told | about | changes))

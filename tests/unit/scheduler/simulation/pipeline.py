@@ -1,6 +1,6 @@
-"""What is around the scheduler in tests: a fetcher that asks a made-up web, and a ring that settles pages.
+"""Simulated pipeline: a fetcher of a simulated web, and services that settle its pages.
 
-Runs on any bus and any marks, so that the same crawl serves in virtual time and on real servers.
+Runs on any bus and any marks, so that the same crawl runs in virtual time and on real servers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from strider.messaging.ports import Clock, Record
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.urls import url_hash, url_key_of
 
-from .web import Answer, Visit, Web
+from .web import SimulatedResponse, Visit, Web
 
 SHARDS = 3
 
@@ -38,8 +38,8 @@ def key_of_url(url: str) -> str:
     return url_hash(url_key_of(url))
 
 
-PARCEL = 500
-"""Links of one message."""
+LINKS_PER_MESSAGE = 500
+"""Links in one message."""
 
 
 def links_event(
@@ -51,7 +51,7 @@ def links_event(
     offset: int = -1,
     **changes: Any,
 ) -> LinksDiscovered:
-    """One message of links for one shard, all from one page or seed."""
+    """Return a message of links for one shard, all from one page or seed."""
     count = len(urls)
     seeds = (
         {
@@ -86,41 +86,41 @@ def links_event(
 
 
 @dataclass
-class Ring:
-    """The fetcher, and everything behind it."""
+class SimulatedPipeline:
+    """The fetcher, and all services after it."""
 
     web: Web
-    speaker: EventPublisher
+    publisher: EventPublisher
     clock: Clock
     marks: LeaseMarks
     seed: int = 1
     shards: int = SHARDS
-    haste: float = 1.0
-    """By how much faster than they say the made-up hosts answer."""
+    time_factor: float = 1.0
+    """Factor on the response times of the simulated hosts."""
     lost_outcomes: float = 0.0
-    """Share of requests whose fetcher dies with them: the site was asked, and nobody hears of it."""
-    swallows: Callable[[str, int], bool] = lambda _url, _time: False
-    """Which pages vanish between two services: by URL and how often it went onto the ring before."""
-    round_seconds: float = 2.0
-    """Longest time that a page takes."""
-    told: dict[str, Any] = field(default_factory=dict)
-    """What differs in messages of links: job and run."""
+    """Share of requests whose fetcher dies: the site has served them, but no outcome is published."""
+    loses_page: Callable[[str, int], bool] = lambda _url, _time: False
+    """Whether a page is lost between two services: by URL and the number of its earlier fetches."""
+    settle_seconds: float = 2.0
+    """Longest time until a page is settled."""
+    link_fields: dict[str, Any] = field(default_factory=dict)
+    """Fields of link messages that differ from the default: job and run."""
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
         self.running: set[asyncio.Task[Any]] = set()
         self.lost = 0
         self.begun = 0
-        """Pages that went onto the ring."""
-        self.goes_on = asyncio.Event()
-        """Cleared while a service of the ring stands: pages that come to it wait."""
-        self.goes_on.set()
-        self._unpassed: set[int] = set()
+        """Pages fetched."""
+        self.is_running = asyncio.Event()
+        """Cleared while a service is stopped: its pages wait."""
+        self.is_running.set()
+        self._describe_unsettled: set[int] = set()
         self._times: Counter[str] = Counter()
         self.offset = 0
 
     async def submit(self, url: str) -> None:
-        """Have link-ingestion pass on a seed."""
+        """Publish a seed, as link-ingestion does."""
         self.offset += 1
         await self.discover([url], via="seed", offset=self.offset)
 
@@ -130,20 +130,20 @@ class Ring:
         return task
 
     def check(self) -> None:
-        """Say at once when something of the world has died."""
+        """Fail at once when a background task has failed."""
         for task in self.running:
             if task.done() and not task.cancelled() and task.exception():
                 raise AssertionError("something ended") from task.exception()
 
     async def fetch(self, request: FetchRequested, _record: Record) -> Effects:
-        """Be the fetcher: mark, ask the web, say how it ended."""
+        """Act as the fetcher: mark the lease, fetch from the web, publish the outcome."""
         (mark,) = await self.marks.mark_started(
             [(request.shard, request.lease_id)], nonce=request.lease_id, deadline_ms=request.deadline_ms
         )
         if mark.result is StartResult.GONE:
             return Effects(outcome="lease_gone")
-        found = self.web.answer(request.url, self.random)
-        answer = _within(request, replace(found, seconds=found.seconds * self.haste))
+        found = self.web.respond(request.url, self.random)
+        answer = _limit_response(request, replace(found, seconds=found.seconds * self.time_factor))
         began = self.clock.monotonic()
         await self.clock.sleep(answer.seconds)
         host = urlsplit(request.url).hostname or ""
@@ -154,30 +154,30 @@ class Ring:
         is_lost = self.random.random() < self.lost_outcomes
         self.lost += is_lost
         if is_page and not (is_lost and self.random.random() < 0.5):
-            self._unpassed.add(self.begun)
-            self.spawn(self._go_round(request, answer, number=self.begun))
+            self._describe_unsettled.add(self.begun)
+            self.spawn(self._process_page(request, answer, number=self.begun))
             self.begun += 1
         if is_lost:
             return Effects(outcome="died")
-        await self.clock.sleep(self.random.uniform(0, 0.3) * self.haste)
-        outcome = completed(request, answer, mark.now_us, page=is_page)
+        await self.clock.sleep(self.random.uniform(0, 0.3) * self.time_factor)
+        outcome = fetch_outcome(request, answer, mark.now_us, page=is_page)
         return Effects(publish_last=(Publish(FETCHES_COMPLETED, outcome),))
 
     @property
     def passed(self) -> int:
-        """How many pages have gone round, or vanished, without one before them being on its way."""
-        return min(self._unpassed, default=self.begun)
+        """Number of the first page that is neither settled nor lost."""
+        return min(self._describe_unsettled, default=self.begun)
 
-    async def _go_round(self, request: FetchRequested, answer: Answer, *, number: int) -> None:
-        """Be the rest of the ring: links first, then the settlement; often faster than the outcome."""
-        await self.clock.sleep(self.random.uniform(0, self.round_seconds) * self.haste)
-        await self.goes_on.wait()
+    async def _process_page(self, request: FetchRequested, answer: SimulatedResponse, *, number: int) -> None:
+        """Act as the other services: links first, then the settlement; often before the outcome."""
+        await self.clock.sleep(self.random.uniform(0, self.settle_seconds) * self.time_factor)
+        await self.is_running.wait()
         time, self._times[request.url] = self._times[request.url], self._times[request.url] + 1
-        if not self.swallows(request.url, time):
+        if not self.loses_page(request.url, time):
             await self._settle(request, answer)
-        self._unpassed.remove(number)
+        self._describe_unsettled.remove(number)
 
-    async def _settle(self, request: FetchRequested, answer: Answer) -> None:
+    async def _settle(self, request: FetchRequested, answer: SimulatedResponse) -> None:
         await self.discover(answer.links, page=request.url)
         settled = PageSettled(
             url_key=request.url_key,
@@ -193,45 +193,49 @@ class Ring:
             total_us=round(answer.seconds * 1_000_000),
             body_bytes=answer.size,
         )
-        await self._speak([Publish(PAGES_SETTLED, settled)])
+        await self._publish([Publish(PAGES_SETTLED, settled)])
 
     async def discover(self, urls: Sequence[str], **how: Any) -> None:
         by_shard: dict[int, list[str]] = {}
         for url in urls:
             by_shard.setdefault(shard_of_host(urlsplit(url).hostname or "", self.shards), []).append(url)
-        await self._speak(
+        await self._publish(
             [
                 Publish(
-                    LINKS_DISCOVERED, self._links(each[first : first + PARCEL], shard, how), partition=shard
+                    LINKS_DISCOVERED,
+                    self._links(each[first : first + LINKS_PER_MESSAGE], shard, how),
+                    partition=shard,
                 )
                 for shard, each in by_shard.items()
-                for first in range(0, len(each), PARCEL)
+                for first in range(0, len(each), LINKS_PER_MESSAGE)
             ]
         )
 
-    async def _speak(self, says: Sequence[Publish]) -> None:
-        """Speak, as patiently as a service does."""
+    async def _publish(self, says: Sequence[Publish]) -> None:
+        """Publish, and retry while the broker is unavailable."""
         while True:
             try:
-                return await self.speaker.publish(says)
+                return await self.publisher.publish(says)
             except Unavailable:
                 await self.clock.sleep(1)
 
     def _links(self, urls: Sequence[str], shard: int, how: dict[str, Any]) -> LinksDiscovered:
-        return links_event(urls, shard=shard, shards=self.shards, **(self.told | how))
+        return links_event(urls, shard=shard, shards=self.shards, **(self.link_fields | how))
 
 
-def _within(request: FetchRequested, answer: Answer) -> Answer:
-    """Hold an answer to what its request may cost, as the fetcher does."""
+def _limit_response(request: FetchRequested, answer: SimulatedResponse) -> SimulatedResponse:
+    """Apply the limits of a request to its response, as the fetcher does."""
     if answer.seconds * 1000 > request.deadline_ms:
-        return Answer("timed_out", error_class="total_timeout", seconds=request.deadline_ms / 1000)
+        return SimulatedResponse("timed_out", error_class="total_timeout", seconds=request.deadline_ms / 1000)
     if answer.size > request.max_body_bytes:
         return replace(answer, outcome="too_large", error_class="body_too_large", size=request.max_body_bytes)
     return answer
 
 
-def completed(request: FetchRequested, answer: Answer, marked_at_us: int, *, page: bool) -> FetchCompleted:
-    """Say how a request ended."""
+def fetch_outcome(
+    request: FetchRequested, answer: SimulatedResponse, marked_at_us: int, *, page: bool
+) -> FetchCompleted:
+    """Return the outcome of a request."""
     is_robots = request.kind == "robots"
     return FetchCompleted(
         url=request.url,

@@ -1,4 +1,4 @@
-"""From which seeds webs are made up: a few each time, more of them in the long form."""
+"""Random seeds of simulated webs: a few in each run, more in the slow ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 
 def seeds(short: int, *, of: int) -> Any:
-    """Have a test run with the seeds below `of`; those from `short` on only in the long form."""
+    """Run a test with the seeds below `of`; those from `short` on are marked slow."""
     marks = [pytest.mark.slow]
     cases = [pytest.param(seed, marks=marks if seed >= short else ()) for seed in range(of)]
     return pytest.mark.parametrize("seed", cases)

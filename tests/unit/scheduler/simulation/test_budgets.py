@@ -1,4 +1,4 @@
-"""Budgets of whole crawls: exact, whoever owns the shards and whatever is lost on the way."""
+"""Budgets of whole crawls are exact, whoever owns the shards and whatever is lost."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.messaging.inprocess import simulate
 
-from .web import Answer, Host, Page, Web
-from .world import SPEC, World
+from .web import Host, Page, SimulatedResponse, Web
+from .world import SPEC, SimulatedWorld
 
 HOSTS = 9
 PAGES = 20
@@ -32,20 +32,22 @@ def a_wide_site() -> Web:
     return Web(hosts, pages | {start: Page(start, links=tuple(urls))}, (start,))
 
 
-def fetched(world: World, host: str = "") -> int:
+def fetched(world: SimulatedWorld, host: str = "") -> int:
     return sum(
         visit.outcome == "fetched" and not visit.url.endswith("/robots.txt") and host in {"", visit.host}
         for visit in world.web.log
     )
 
 
-def read(world: World, host: str = "") -> int:
+def read(world: SimulatedWorld, host: str = "") -> int:
     return sum(visit.size for visit in world.web.log if host in {"", visit.host})
 
 
-async def crawled(web: Web, spec: CrawlSpecDeclared, *, kills: int, is_lost: bool, seed: int = 1) -> World:
+async def crawled(
+    web: Web, spec: CrawlSpecDeclared, *, kills: int, is_lost: bool, seed: int = 1
+) -> SimulatedWorld:
     """Crawl to the end, with a scheduler that is killed and finds its working set lost or not."""
-    world = World(web, spec=spec, seed=seed)
+    world = SimulatedWorld(web, spec=spec, seed=seed)
     await world.begin()
     chance = random.Random(seed)
     for _ in range(kills):
@@ -86,9 +88,9 @@ def test_as_many_pages_as_the_budget_has(most: int, kills: int, is_lost: bool) -
 def test_two_schedulers_share_a_budget() -> None:
     """One comes later, takes shards over, and goes again."""
 
-    async def scenario() -> World:
+    async def scenario() -> SimulatedWorld:
         spec = replace(SPEC, max_pages=MOST, delay_seconds=0.5)
-        world = World(a_wide_site(), spec=spec)
+        world = SimulatedWorld(a_wide_site(), spec=spec)
         await world.begin()
         first = world.start()
         await asyncio.sleep(6)
@@ -181,10 +183,10 @@ class Trap(Web):
 
     trap: str = "trap.test"
 
-    def answer(self, url: str, chance: random.Random) -> Answer:
+    def respond(self, url: str, chance: random.Random) -> SimulatedResponse:
         if urlsplit(url).hostname == self.trap and not url.endswith("/robots.txt"):
             self.pages.setdefault(url, Page(url, links=tuple(f"{url}{letter}" for letter in "abc")))
-        return super().answer(url, chance)
+        return super().respond(url, chance)
 
 
 @pytest.mark.parametrize("kills", [0, 3])
@@ -210,9 +212,9 @@ def test_a_trap_costs_its_budget_and_nothing_else(kills: int) -> None:
 def test_a_budget_does_not_wait_for_what_nobody_will_tell(kills: int) -> None:
     """Every third fetcher dies with its request: what was set aside for it is free when its lease ends."""
 
-    async def scenario() -> World:
+    async def scenario() -> SimulatedWorld:
         spec = replace(SPEC, max_bytes=15_500, max_pages_per_host=9, max_body_bytes=4_000, delay_seconds=0.2)
-        world = World(a_wide_site(), spec=spec, lost_outcomes=0.3, seed=kills + 5)
+        world = SimulatedWorld(a_wide_site(), spec=spec, lost_outcomes=0.3, seed=kills + 5)
         await world.begin()
         chance = random.Random(kills)
         for _ in range(kills):
@@ -227,5 +229,5 @@ def test_a_budget_does_not_wait_for_what_nobody_will_tell(kills: int) -> None:
     world = simulate(scenario())
 
     unheard = sum(visit.size for visit in world.web.log) - 15_500
-    assert unheard <= 1_000 * world.ring.lost
+    assert unheard <= 1_000 * world.pipeline.lost
     assert {reason for url, reason in world.reasons().items() if url not in world.web.tries} == {"budget"}

@@ -1,4 +1,4 @@
-"""Hosts that fail: what the breaker does to whole crawls, in virtual time."""
+"""Circuit breaker in whole crawls, in virtual time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from structlog.testing import capture_logs
 
 from strider.contracts.generated.topics import HOSTS
 from strider.messaging.inprocess import simulate
+from strider.runtime.observability import log_events
 
 from .web import Host, Page, Visit, Web
-from .world import SPEC, Instance, World
+from .world import SPEC, SchedulerInstance, SimulatedWorld
 
 SITE = "www.site.test"
 PATIENT = replace(SPEC, host_patience_seconds=86_400)
@@ -24,11 +25,11 @@ def a_broken_site(pages: int = 3) -> Web:
     return Web({SITE: Host(SITE)}, {url: Page(url, "broken") for url in urls}, tuple(urls))
 
 
-def pages_asked(world: World) -> list[Visit]:
+def pages_asked(world: SimulatedWorld) -> list[Visit]:
     return [visit for visit in world.web.log if not visit.url.endswith("/robots.txt")]
 
 
-async def tripped(world: World) -> None:
+async def tripped(world: SimulatedWorld) -> None:
     while len(pages_asked(world)) < 5:
         await asyncio.sleep(0.1)
     await asyncio.sleep(1)
@@ -39,7 +40,7 @@ def test_a_host_that_fails_is_asked_once_a_minute() -> None:
     """Five failures in a row, then a request a minute to see; each URL has its four tries all the same."""
 
     async def scenario() -> None:
-        world = World(a_broken_site(), spec=PATIENT)
+        world = SimulatedWorld(a_broken_site(), spec=PATIENT)
         await world.begin()
         scheduler = world.start()
         with capture_logs() as lines:
@@ -51,7 +52,9 @@ def test_a_host_that_fails_is_asked_once_a_minute() -> None:
         waits = [after - before for before, after in pairwise(began[4:])]
         assert all(60 <= wait < 62 for wait in waits)
         assert set(world.reasons().values()) == {"retries_exhausted"}
-        told = [line for line in lines if line["event"] == f"Circuit Breaker Tripped for {SITE}"]
+        told = [
+            line for line in lines if line["event"] == f"{log_events.CIRCUIT_BREAKER_TRIPPED.text} for {SITE}"
+        ]
         assert len(told) == 8
         assert {line["why"] for line in told} == {"breaker"}
 
@@ -64,7 +67,7 @@ def test_an_open_breaker_survives(is_lost: bool) -> None:
     """C-8: a scheduler that comes back, even to an empty working set, leaves the host alone as long."""
 
     async def scenario() -> None:
-        world = World(a_broken_site(), spec=PATIENT)
+        world = SimulatedWorld(a_broken_site(), spec=PATIENT)
         await world.begin()
         scheduler = world.start()
         await tripped(world)
@@ -78,7 +81,7 @@ def test_an_open_breaker_survives(is_lost: bool) -> None:
         await last.stop()
 
         assert pages_asked(world)[5].began >= fifth.ended + 60
-        assert "open" in {host.breaker for host in world.said(HOSTS)}
+        assert "open" in {host.breaker for host in world.published(HOSTS)}
 
     simulate(scenario())
 
@@ -87,7 +90,7 @@ def test_a_host_that_stays_broken_does_not_hold_up_the_end() -> None:
     """With two minutes of patience, what is left of it after those is told as unavailable."""
 
     async def scenario() -> None:
-        world = World(a_broken_site(40), spec=replace(SPEC, host_patience_seconds=120))
+        world = SimulatedWorld(a_broken_site(40), spec=replace(SPEC, host_patience_seconds=120))
         await world.begin()
         scheduler = world.start()
         await world.until_complete(scheduler, seconds=1_000)
@@ -107,15 +110,15 @@ def test_a_host_that_is_well_again_is_crawled_as_before() -> None:
     pages = {url: Page(url, "flaky") for url in urls}
 
     async def scenario() -> None:
-        world = World(Web({SITE: Host(SITE)}, pages, tuple(urls)), spec=PATIENT)
+        world = SimulatedWorld(Web({SITE: Host(SITE)}, pages, tuple(urls)), spec=PATIENT)
         await world.begin()
-        scheduler: Instance = world.start()
+        scheduler: SchedulerInstance = world.start()
         await world.until_complete(scheduler)
         await scheduler.stop()
 
         assert world.web.tries == dict.fromkeys(urls, 3) | {f"http://{SITE}/robots.txt": 1}
         assert world.reasons() == {}
-        last = world.said(HOSTS)[-1]
+        last = world.published(HOSTS)[-1]
         assert (last.breaker, last.blocked_until_ms) == ("closed", 0)
 
     simulate(scenario())

@@ -1,4 +1,4 @@
-"""A run is called complete neither early nor late: on made-up webs, with crashes, losses and repeats."""
+"""Completion is proven neither early nor late, with crashes, losses and repeats."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from strider.messaging.effects import Publish
 from strider.messaging.inprocess import simulate
 
 from .checks import check_politeness, check_visits
-from .commands import a_wish
+from .commands import a_command
 from .pipeline import SHARDS
 from .seeds import seeds
 from .web import Host, Page, Web, a_web
-from .world import Instance, World
+from .world import SchedulerInstance, SimulatedWorld
 
 LATE_SECONDS = 15
 """What the proof may take once the last page has gone round: its looks, a second apart, and the commits."""
@@ -27,16 +27,16 @@ SHARED_SECONDS = 10
 """What a flood may cost another run: they share a log, and the proof waits until it is read to its end."""
 
 
-async def repeat_settlements(world: World, chance: random.Random) -> None:
+async def repeat_settlements(world: SimulatedWorld, chance: random.Random) -> None:
     """Say settlements again, as a service that was killed before its offset does."""
     while True:
         await asyncio.sleep(chance.uniform(1, 10))
-        settled = world.said(PAGES_SETTLED)
+        settled = world.published(PAGES_SETTLED)
         again = chance.sample(settled, min(len(settled), 3))
-        await world.ring.speaker.publish([Publish(PAGES_SETTLED, each) for each in again])
+        await world.pipeline.publisher.publish([Publish(PAGES_SETTLED, each) for each in again])
 
 
-async def complete(world: World, scheduler: Instance) -> float:
+async def complete(world: SimulatedWorld, scheduler: SchedulerInstance) -> float:
     """Wait for the proof; then nothing more may be asked for, and nothing may be open."""
     await world.until_complete(scheduler)
     proven_at = world.clock.monotonic()
@@ -52,10 +52,10 @@ def test_a_run_is_complete_when_its_last_page_has_gone_round(seed: int) -> None:
     """Schedulers come, go and are killed, the working set is lost, settlements are said again."""
 
     async def scenario() -> None:
-        world = World(a_web(seed + 20), seed=seed)
+        world = SimulatedWorld(a_web(seed + 20), seed=seed)
         await world.begin()
         chance = random.Random(seed)
-        repeating = world.ring.spawn(repeat_settlements(world, chance))
+        repeating = world.pipeline.spawn(repeat_settlements(world, chance))
         for _ in range(3):
             first, second = world.start(), world.start()
             await asyncio.sleep(chance.uniform(2, 30))
@@ -81,11 +81,11 @@ def test_a_cancelled_run_is_complete_as_soon_as_what_was_under_way_has_come() ->
     """Hosts that are out of reach do not hold it up."""
 
     async def scenario() -> None:
-        world = World(a_web(3), seed=3)
+        world = SimulatedWorld(a_web(3), seed=3)
         await world.begin()
         scheduler = world.start()
         await asyncio.sleep(8)
-        await world.ring.speaker.publish([Publish(JOB_EVENTS, a_wish("cancel"))])
+        await world.pipeline.publisher.publish([Publish(JOB_EVENTS, a_command("cancel"))])
         proven_at = await complete(world, scheduler)
         await scheduler.stop()
 
@@ -100,7 +100,7 @@ def test_a_cancelled_run_is_complete_as_soon_as_what_was_under_way_has_come() ->
 def test_a_flood_of_seeds_does_not_delay_another_runs_end(hosts: int) -> None:
     """A hundred seeds of another run for each of many hosts of their own, in the same shards."""
 
-    def a_world() -> World:
+    def a_world() -> SimulatedWorld:
         site = "www.small.test"
         urls = [f"http://{site}/{number}" for number in range(20)]
         home = f"http://{site}/"
@@ -108,7 +108,7 @@ def test_a_flood_of_seeds_does_not_delay_another_runs_end(hosts: int) -> None:
         flood = {f"www.flood{number}.test" for number in range(hosts)}
         every = {name: Host(name) for name in (site, *flood)}
         pages |= {url: Page(url) for name in flood for url in _flood_of(name)}
-        return World(Web(every, pages, (home,)))
+        return SimulatedWorld(Web(every, pages, (home,)))
 
     async def scenario(*, is_flooded: bool) -> float:
         world = a_world()
@@ -135,7 +135,7 @@ def _flood_of(name: str) -> list[str]:
     return [f"http://{name}/{number}" for number in range(100)]
 
 
-async def _flood(world: World) -> None:
+async def _flood(world: SimulatedWorld) -> None:
     """Have link-ingestion pass on many seeds at once, in as few messages as it makes of them."""
     told: dict[str, Any] = {"via": "seed", "from_execution_ids": ("flood",)}
     names = [name for name in world.web.hosts if "flood" in name]
@@ -144,5 +144,5 @@ async def _flood(world: World) -> None:
         by_shard.setdefault(shard_of_host(name, SHARDS), []).extend(_flood_of(name))
     for urls in by_shard.values():
         for first in range(0, len(urls), 500):
-            world.ring.offset += 1
-            await world.ring.discover(urls[first : first + 500], offset=world.ring.offset, **told)
+            world.pipeline.offset += 1
+            await world.pipeline.discover(urls[first : first + 500], offset=world.pipeline.offset, **told)

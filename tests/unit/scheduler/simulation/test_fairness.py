@@ -1,4 +1,4 @@
-"""A whole crawl with one huge host in it: the small hosts are crawled as if it were not there."""
+"""Fairness: small hosts are crawled as if one huge host were not there."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 
 from strider.frontier.models import QueueLimits
 from strider.messaging.inprocess import simulate
-from strider.scheduler.topology import SchedulerOptions
+from strider.scheduler.options import SchedulerOptions
 
 from .pipeline import SHARDS
 from .web import Host, Page, Web
-from .world import SPEC, World
+from .world import SPEC, SimulatedWorld
 
 LARGE = "www.large.test"
 HOME = "http://www.home.test/"
@@ -47,12 +47,14 @@ async def seconds_of_the_small(load: Load, *, is_beside: bool) -> float:
         in_flight=load.in_flight // SHARDS,
         queue_limits=QueueLimits(entries_per_group=load.large // 10),
     )
-    world = World(a_web(load, is_beside=is_beside), spec=replace(SPEC, delay_seconds=0.5), options=options)
+    world = SimulatedWorld(
+        a_web(load, is_beside=is_beside), spec=replace(SPEC, delay_seconds=0.5), options=options
+    )
     await world.begin()
     scheduler = world.start()
     left = {url for url in world.web.pages if "small" in url}
     while not left <= world.web.tries.keys():
-        world.ring.check()
+        world.pipeline.check()
         assert world.clock.monotonic() < 10_000
         await world.clock.sleep(0.5)
     took = max(visit.ended for visit in world.web.log if "small" in visit.url)

@@ -1,4 +1,4 @@
-"""What could make a crawl wait for ever: in small webs, in virtual time."""
+"""Liveness: cases that could make a crawl wait forever."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from strider.contracts.generated.topics import SCHEDULER_DLQ
 from strider.messaging.effects import Effects
 from strider.messaging.inprocess import simulate
 from strider.messaging.ports import Record
-from strider.scheduler.handlers import fetch_outcomes as watch_conclusions
-from strider.scheduler.topology import SchedulerOptions
+from strider.scheduler.handlers import fetch_outcomes
+from strider.scheduler.options import SchedulerOptions
 
 from .pipeline import SHARDS
 from .web import Host, Page, Web
-from .world import SPEC, World
+from .world import SPEC, SimulatedWorld
 
 
 def hosts_of(count: int) -> Web:
@@ -34,13 +34,13 @@ def test_a_fetcher_that_died_with_all_that_was_under_way_holds_up_nothing(seed: 
 
     async def scenario() -> None:
         options = SchedulerOptions(shards=SHARDS, user_agent="Strider", in_flight=2)
-        world = World(hosts_of(12), seed=seed, lost_outcomes=0.5, options=options)
+        world = SimulatedWorld(hosts_of(12), seed=seed, lost_outcomes=0.5, options=options)
         await world.begin()
         scheduler = world.start()
         await world.until_complete(scheduler, seconds=20_000)
         await scheduler.stop()
 
-        assert world.ring.lost > 0
+        assert world.pipeline.lost > 0
         untold = set(world.web.pages) - world.web.tries.keys() - world.reasons().keys()
         assert untold == set()
 
@@ -52,8 +52,8 @@ def test_a_budget_is_not_held_by_requests_that_went_with_the_working_set() -> No
     spec = replace(SPEC, max_pages=1)
 
     async def scenario() -> None:
-        world = World(hosts_of(3), spec=spec)
-        fetch, lost = world.ring.fetch, []
+        world = SimulatedWorld(hosts_of(3), spec=spec)
+        fetch, lost = world.pipeline.fetch, []
 
         async def losing(request: FetchRequested, record: Record) -> Effects:
             if request.kind == "page" and not lost:
@@ -61,7 +61,7 @@ def test_a_budget_is_not_held_by_requests_that_went_with_the_working_set() -> No
                 world.frontier._shards.clear()
             return await fetch(request, record)
 
-        world.ring.fetch = losing  # type: ignore[method-assign]
+        world.pipeline.fetch = losing  # type: ignore[method-assign]
         await world.begin()
         scheduler = world.start()
         await world.until_complete(scheduler, seconds=20_000)
@@ -78,17 +78,17 @@ def test_an_entry_whose_record_could_outgrow_its_topic_is_refused_at_the_door() 
     url = "http://h0.test/"
 
     async def scenario() -> None:
-        world = World(hosts_of(2))
+        world = SimulatedWorld(hosts_of(2))
         await world.begin()
         scheduler = world.start()
         attached = {"note": "x" * 65_000}
-        await world.ring.discover([url], via="seed", offset=99, attachments=(attached,))
+        await world.pipeline.discover([url], via="seed", offset=99, attachments=(attached,))
         await world.until_complete(scheduler, seconds=20_000)
         await asyncio.sleep(60)
         await scheduler.stop()
 
         assert world.reasons() == {url: "bad_seed"}
-        assert world.said(SCHEDULER_DLQ) == []
+        assert world.published(SCHEDULER_DLQ) == []
 
     simulate(scenario())
 
@@ -98,7 +98,7 @@ def test_an_outcome_that_nobody_can_decide_about_does_not_keep_its_entry(
 ) -> None:
     """Its message is given up when its lease has ended already: a minute later the page is tried again."""
     failed: list[str] = []
-    decide = watch_conclusions.apply_fetch_outcome
+    decide = fetch_outcomes.apply_fetch_outcome
 
     def crashing(entry: EntryRecorded, outcome: FetchCompleted, *rest: Any, **more: Any) -> Any:
         if outcome.kind == "page" and (not failed or failed[0] == outcome.lease_id):
@@ -106,20 +106,20 @@ def test_an_outcome_that_nobody_can_decide_about_does_not_keep_its_entry(
             raise ValueError("a bug of ours")
         return decide(entry, outcome, *rest, **more)
 
-    monkeypatch.setattr(watch_conclusions, "ended", crashing)
+    monkeypatch.setattr(fetch_outcomes, "apply_fetch_outcome", crashing)
 
     async def scenario() -> None:
         web = hosts_of(1)
         [url] = web.pages
         web.pages[url] = Page(url, "missing")  # no page goes round that could settle it instead
-        world = World(web)
+        world = SimulatedWorld(web)
         await world.begin()
         scheduler = world.start()
         await world.until_complete(scheduler, seconds=2_000)
         await scheduler.stop()
 
         assert failed
-        assert len(world.said(SCHEDULER_DLQ)) == 1
+        assert len(world.published(SCHEDULER_DLQ)) == 1
         assert world.web.tries[url] == 2
 
     simulate(scenario())

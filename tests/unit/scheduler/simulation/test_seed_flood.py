@@ -1,4 +1,4 @@
-"""A flood of raw seeds, which belong to no job: each costs what a link costs, and nobody waits for them."""
+"""A flood of raw seeds without a job: each costs what a link costs, and delays no other run."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from strider.frontier.models import QueueLimits, RunEntryCounts
 from strider.link_ingestion.topology import SEEDS_GROUP, IngestionPolicy, SeedIngestion
 from strider.messaging.effects import Publish
 from strider.messaging.inprocess import InProcessBus, simulate
-from strider.scheduler.topology import SchedulerOptions
+from strider.scheduler.options import SchedulerOptions
 
-from .pipeline import PARCEL, SHARDS
+from .pipeline import LINKS_PER_MESSAGE, SHARDS
 from .web import Host, Page, Web
-from .world import Instance, World
+from .world import SchedulerInstance, SimulatedWorld
 
 SITE = "www.small.test"
 HOME = f"http://{SITE}/"
@@ -80,7 +80,7 @@ class Seen:
     """Messages by topic."""
 
 
-def a_world(flood: Flood) -> World:
+def a_world(flood: Flood) -> SimulatedWorld:
     urls = [f"{HOME}{number}" for number in range(PAGES)]
     pages = EndlessPages({url: Page(url) for url in urls} | {HOME: Page(HOME, links=tuple(urls))})
     hosts = {name: Host(name, "missing") for name in (SITE, *_names(flood))}
@@ -91,26 +91,26 @@ def a_world(flood: Flood) -> World:
         queue_limits=ROOM,
         in_flight=flood.hosts // SHARDS // 2,
     )
-    world = World(Web(hosts, pages, (HOME,)), options=options)
+    world = SimulatedWorld(Web(hosts, pages, (HOME,)), options=options)
     world.broker.declare_topic(SEEDS_SUBMITTED, shards=SHARDS)
     world.broker.start_group(SEEDS_GROUP, [SEEDS_SUBMITTED.name])
     return world
 
 
-def take_seeds(world: World) -> None:
+def take_seeds(world: SimulatedWorld) -> None:
     """Have link-ingestion read seeds, as it is."""
     specs = CrawlSpecCache(InProcessBus(world.broker), world.codec, clock=world.clock)
     intake = SeedIngestion(specs, policy=IngestionPolicy(SHARDS), clock=world.clock)
-    world.ring.spawn(world._loop(SEEDS_GROUP, intake.subscriptions(), sharded=False).run())
+    world.pipeline.spawn(world._loop(SEEDS_GROUP, intake.subscriptions(), sharded=False).run())
 
 
-async def pour(world: World, flood: Flood) -> None:
+async def pour(world: SimulatedWorld, flood: Flood) -> None:
     for first in range(0, flood.count, SPOKEN):
         seeds = [Publish(SEEDS_SUBMITTED, SeedSubmitted(url)) for url in flood.urls(first)]
-        await world.ring.speaker.publish(seeds)
+        await world.pipeline.publisher.publish(seeds)
 
 
-async def watch(world: World, scheduler: Instance, seen: Seen) -> None:
+async def watch(world: SimulatedWorld, scheduler: SchedulerInstance, seen: Seen) -> None:
     """Note how much is queued at most."""
     while True:
         sets = [shard for shard, _ in scheduler.scheduler._shards.values() if shard.is_ready]
@@ -126,7 +126,7 @@ async def crawl(flood: Flood, *, is_flooded: bool) -> Seen:
     scheduler = world.start()
     await world.clock.sleep(2)
     seen = Seen(0.0, [], Counter(), 0, {})
-    watching = world.ring.spawn(watch(world, scheduler, seen))
+    watching = world.pipeline.spawn(watch(world, scheduler, seen))
     if is_flooded:
         await pour(world, flood)
     await world.until_complete(scheduler, seconds=10_000)
@@ -135,7 +135,7 @@ async def crawl(flood: Flood, *, is_flooded: bool) -> Seen:
     )
     seen.visited = [visit.host for visit in world.web.log if not visit.url.endswith("robots.txt")]
     while any((*world.broker.lag(SEEDS_GROUP).values(), *links_unread(world))):
-        world.ring.check()
+        world.pipeline.check()
         await world.clock.sleep(1)
     watching.cancel()
     await note(world, scheduler, seen)
@@ -143,12 +143,12 @@ async def crawl(flood: Flood, *, is_flooded: bool) -> Seen:
     return seen
 
 
-def links_unread(world: World) -> list[int]:
+def links_unread(world: SimulatedWorld) -> list[int]:
     lag = world.broker.lag("scheduler")
     return [many for place, many in lag.items() if place.topic == LINKS_DISCOVERED.name]
 
 
-async def note(world: World, scheduler: Instance, seen: Seen) -> None:
+async def note(world: SimulatedWorld, scheduler: SchedulerInstance, seen: Seen) -> None:
     for shard in range(SHARDS):
         epoch = scheduler.scheduler._shards[shard][0].epoch
         counts: dict[str, RunEntryCounts] = dict(await world.frontier.run_counts(shard, epoch))
@@ -177,7 +177,7 @@ def test_a_flood_of_raw_seeds_is_one_run_and_delays_no_other(flood: Flood) -> No
     assert flooded.counts == {"run": PAGES + 1, adhoc: flood.count}
     # One spec, and for each seed its share of a message: nothing is decided about it, nobody is told of it.
     assert flooded.said[CRAWL_SPECS.name] == alone.said[CRAWL_SPECS.name] + 1
-    assert flooded.said[LINKS_DISCOVERED.name] < flood.count / PARCEL * 2 * SHARDS
+    assert flooded.said[LINKS_DISCOVERED.name] < flood.count / LINKS_PER_MESSAGE * 2 * SHARDS
     assert [flooded.said[topic.name] for topic in (JOB_EVENTS, SCHEDULER_DLQ, URLS_DECIDED)] == [0, 0, 0]
     assert flooded.most_queued <= flood.hosts * QUEUED_A_HOST + PAGES
     check_turns(flooded.visited)

@@ -1,4 +1,4 @@
-"""A service of the ring stands for a while: what is under way stays bounded, and all goes on by itself."""
+"""A stopped service of the pipeline: work in flight stays bounded, and resumes by itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strider.scheduler.core.release.backpressure import LagGate
 from .checks import check_politeness, check_visits
 from .pipeline import SHARDS
 from .web import a_web
-from .world import World
+from .world import SimulatedWorld
 
 SEED = 1
 MOST = 6
@@ -27,26 +27,26 @@ INDEXER = LagGate("indexer", "pages-validated", is_per_shard=False)
 
 
 @dataclass
-class Standing:
+class StalledBacklog:
     """Backlogs of a ring of which one service can be stopped."""
 
-    world: World | None = None
+    world: SimulatedWorld | None = None
     indexed: int | None = None
     """Pages that the indexer had read when it was stopped; None: all that there are."""
 
-    async def waiting(self) -> Mapping[LagGate, Sequence[int]]:
+    async def count_unread(self) -> Mapping[LagGate, Sequence[int]]:
         assert self.world is not None
-        ring = self.world.ring
+        ring = self.world.pipeline
         indexed = ring.begun if self.indexed is None else self.indexed
         return {PARSER: (ring.begun - ring.passed,), INDEXER: (ring.begun - indexed,)}
 
 
-def _stop_parser(world: World, _standing: Standing) -> None:
-    world.ring.goes_on.clear()
+def _stop_parser(world: SimulatedWorld, _standing: StalledBacklog) -> None:
+    world.pipeline.is_running.clear()
 
 
-def _stop_indexer(world: World, standing: Standing) -> None:
-    standing.indexed = world.ring.begun
+def _stop_indexer(world: SimulatedWorld, standing: StalledBacklog) -> None:
+    standing.indexed = world.pipeline.begun
 
 
 STOPS = [pytest.param(_stop_parser, id="parser"), pytest.param(_stop_indexer, id="indexer")]
@@ -54,29 +54,31 @@ STOPS = [pytest.param(_stop_parser, id="parser"), pytest.param(_stop_indexer, id
 
 
 @pytest.mark.parametrize("stop", STOPS)
-def test_a_service_that_stands_stops_the_release(stop: Callable[[World, Standing], None]) -> None:
+def test_a_service_that_stands_stops_the_release(
+    stop: Callable[[SimulatedWorld, StalledBacklog], None],
+) -> None:
     async def scenario() -> None:
-        standing = Standing()
-        world = World(a_web(SEED), seed=SEED, backlogs=standing)
-        world.options = replace(world.options, release_lag=MOST)
+        standing = StalledBacklog()
+        world = SimulatedWorld(a_web(SEED), seed=SEED, backlogs=standing)
+        world.options = replace(world.options, max_pipeline_lag=MOST)
         standing.world = world
         await world.begin()
         scheduler = world.start()
         await asyncio.sleep(5)
         stop(world, standing)
-        begun = world.ring.begun
+        begun = world.pipeline.begun
         await asyncio.sleep(90)
-        soon, requests = world.ring.begun, len(world.said(FETCH_REQUESTS))
+        soon, requests = world.pipeline.begun, len(world.published(FETCH_REQUESTS))
         await asyncio.sleep(300)
-        late, still = world.ring.begun, len(world.said(FETCH_REQUESTS))
+        late, still = world.pipeline.begun, len(world.published(FETCH_REQUESTS))
         standing.indexed = None
-        world.ring.goes_on.set()
+        world.pipeline.is_running.set()
         await world.until_complete(scheduler)
         await scheduler.stop()
 
         assert late - begun <= MOST + ROUNDING
         assert (soon, requests) == (late, still)
-        assert world.ring.begun > late
+        assert world.pipeline.begun > late
         check_visits(world)
         check_politeness(world.web)
 

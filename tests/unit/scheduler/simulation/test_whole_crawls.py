@@ -1,4 +1,4 @@
-"""Whole crawls of made-up webs in virtual time: nothing lost, nothing twice, nobody pressed."""
+"""Whole crawls of simulated webs: nothing lost, nothing fetched twice, politeness kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from strider.messaging.inprocess import simulate
 from strider.scheduler.topology import Scheduler
 
-from .checks import begun, check_politeness, kill_one, see_through
+from .checks import check_politeness, kill_one, run_to_end, started_world
 from .seeds import seeds
 
 UNWELL = {"flaky", "down", "gone"}
@@ -20,8 +20,8 @@ UNWELL = {"flaky", "down", "gone"}
 @seeds(3, of=6)
 def test_a_crawl_comes_to_its_end(seed: int) -> None:
     async def scenario() -> None:
-        world = await begun(seed)
-        await see_through(world, world.start())
+        world = await started_world(seed)
+        await run_to_end(world, world.start())
 
     simulate(scenario())
 
@@ -33,13 +33,13 @@ def test_a_killed_scheduler_loses_nothing(seed: int, is_lost: bool) -> None:
     """Its successor goes on with the working set as it was, or with what the log says."""
 
     async def scenario() -> None:
-        world = await begun(seed)
+        world = await started_world(seed)
         chance = random.Random(seed)
         for _ in range(5):
             await kill_one(world, chance, (0.1, 60))
             if is_lost:
                 world.lose_frontier()
-        await see_through(world, world.start())
+        await run_to_end(world, world.start())
 
     simulate(scenario())
 
@@ -49,11 +49,11 @@ def test_a_scheduler_that_is_killed_again_and_again_asks_for_rules_once(seed: in
     """Between a robots.txt and its record as well: what was said to the one before is read first."""
 
     async def scenario() -> None:
-        world = await begun(seed)
+        world = await started_world(seed)
         chance = random.Random(seed)
         for _ in range(15):
             await kill_one(world, chance, (0.05, 3))
-        await see_through(world, world.start())
+        await run_to_end(world, world.start())
 
         answering = {host.name for host in world.web.hosts.values() if host.robots not in UNWELL}
         asked = {name: world.web.tries.get(f"http://{name}/robots.txt", 0) for name in answering}
@@ -67,8 +67,8 @@ def test_answers_of_the_working_set_may_be_overtaken(seed: int) -> None:
     """An answer that is older than the last word about an entry must not lead to another word."""
 
     async def scenario() -> None:
-        world = await begun(seed, latency_seconds=1.0)
-        await see_through(world, world.start())
+        world = await started_world(seed, latency_seconds=1.0)
+        await run_to_end(world, world.start())
 
     simulate(scenario())
 
@@ -77,7 +77,7 @@ def test_shards_may_come_and_go_while_runs_are_counted() -> None:
     """The count is asked for in one shard after the other; a process that died of it had to take all anew."""
 
     async def scenario() -> None:
-        world = await begun(1, latency_seconds=1.0)
+        world = await started_world(1, latency_seconds=1.0)
         scheduler = world.start()
         counting = asyncio.create_task(count_for_ever(scheduler.scheduler))
         for _ in range(3):
@@ -87,7 +87,7 @@ def test_shards_may_come_and_go_while_runs_are_counted() -> None:
             await asyncio.sleep(20)
         is_counting = not counting.done()
         counting.cancel()
-        await see_through(world, scheduler)
+        await run_to_end(world, scheduler)
 
         assert is_counting
 
@@ -105,12 +105,12 @@ def test_a_scheduler_that_was_away_reads_what_came_before_it_asks_again(seed: in
     """Away for longer than requests and leases last: their outcomes lie in the topic, and count."""
 
     async def scenario() -> None:
-        world = await begun(seed)
+        world = await started_world(seed)
         chance = random.Random(seed)
         for _ in range(5):
             await kill_one(world, chance, (5, 60))
             await asyncio.sleep(chance.uniform(60, 300))
-        await see_through(world, world.start())
+        await run_to_end(world, world.start())
 
     simulate(scenario())
 
@@ -120,13 +120,13 @@ def test_a_working_set_that_is_lost_is_rebuilt(seed: int) -> None:
     """In the middle of work, again and again: what is in flight is waited for, so nothing is asked twice."""
 
     async def scenario() -> None:
-        world = await begun(seed)
+        world = await started_world(seed)
         scheduler = world.start()
         chance = random.Random(seed)
         for _ in range(5):
             await asyncio.sleep(chance.uniform(0.1, 60))
             world.frontier._shards.clear()
-        await see_through(world, scheduler)
+        await run_to_end(world, scheduler)
 
     simulate(scenario())
 
@@ -136,7 +136,7 @@ def test_a_fetcher_that_dies_costs_what_it_had_in_hand(seed: int) -> None:
     """Its leases run out, and what it had begun is tried again; the delay holds all the same."""
 
     async def scenario() -> None:
-        world = await begun(seed, lost_outcomes=0.1)
+        world = await started_world(seed, lost_outcomes=0.1)
         scheduler = world.start()
         await world.until_complete(scheduler)
         await scheduler.stop()
@@ -144,7 +144,7 @@ def test_a_fetcher_that_dies_costs_what_it_had_in_hand(seed: int) -> None:
         wanted, _ = world.web.expected()
         asked = {url for url in world.web.tries if not url.endswith("/robots.txt")}
         assert asked <= set(wanted)
-        assert world.ring.lost > 0
+        assert world.pipeline.lost > 0
         check_politeness(world.web)
 
     simulate(scenario())

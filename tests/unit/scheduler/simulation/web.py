@@ -1,7 +1,7 @@
-"""A web that a seed makes up: hosts with robots rules, pages with links, and all that goes wrong there.
+"""A simulated web, derived from a random seed: hosts with robots.txt, pages with links, failures.
 
-Knows what a crawl of it must come to, by walking it itself; shares no code with the crawler but URL
-parsing by the standard library.
+Computes the expected result of a crawl by its own walk; shares no code with the crawler but URL parsing by
+the standard library.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SLOW = "User-agent: *\nCrawl-delay: 3\n"
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One URL, and how it behaves."""
+    """A URL and its behaviour."""
 
     url: str
     how: str = "fine"
@@ -31,7 +31,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """One host, and how its robots.txt behaves."""
+    """A host and the behaviour of its robots.txt."""
 
     name: str
     robots: str = "fine"
@@ -39,8 +39,8 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a request comes to."""
+class SimulatedResponse:
+    """Response to a request."""
 
     outcome: str
     status: int = 0
@@ -63,12 +63,12 @@ class Visit:
     ended: float
     outcome: str
     size: int = 0
-    """Bytes that were read."""
+    """Bytes read."""
 
 
 @dataclass
 class Web:
-    """The hosts and pages of one seed, and who came."""
+    """Hosts and pages of one seed, with an access log."""
 
     hosts: dict[str, Host]
     pages: dict[str, Page]
@@ -76,19 +76,19 @@ class Web:
     tries: dict[str, int] = field(default_factory=dict)
     log: list[Visit] = field(default_factory=list)
 
-    def answer(self, url: str, chance: random.Random) -> Answer:
-        """Answer a request; some pages answer differently the next time."""
+    def respond(self, url: str, chance: random.Random) -> SimulatedResponse:
+        """Respond to a request; some pages respond differently the next time."""
         number = self.tries[url] = self.tries.get(url, 0) + 1
         host = self.hosts[urlsplit(url).hostname or ""]
         seconds = chance.uniform(0.01, 0.5)
         if host.robots == "gone":
-            return Answer("network_failed", error_class="dns_not_found", seconds=0.01)
+            return SimulatedResponse("network_failed", error_class="dns_not_found", seconds=0.01)
         if urlsplit(url).path == "/robots.txt":
             return _robots(host, number, seconds)
         return _page(self.pages[url], number, seconds)
 
     def expected(self) -> tuple[dict[str, int], set[str]]:
-        """Walk the web: how often each URL must be asked for, and which must not be."""
+        """Return how often each URL must be fetched, and which URLs must not be."""
         wanted: dict[str, int] = {}
         denied: set[str] = set()
         waiting = deque(self.starts)
@@ -111,7 +111,7 @@ class Web:
 
 
 def a_web(seed: int, *, hosts: int = 6, pages: int = 12, name: str = "test") -> Web:
-    """Make up a web."""
+    """Create a simulated web."""
     chance = random.Random(seed)
     ways = ["fine", "missing", "denying", "slow", "flaky", "down", "gone", "fine", "fine"]
     made = {name: Host(name, chance.choice(ways)) for name in (f"www.site{n}.{name}" for n in range(hosts))}
@@ -130,7 +130,7 @@ def a_web(seed: int, *, hosts: int = 6, pages: int = 12, name: str = "test") -> 
 
 
 def _move(web: dict[str, Page], names: list[str], chance: random.Random) -> None:
-    """Let some pages redirect: to where nobody else leads, in short chains and in circles."""
+    """Turn some pages into redirects: to targets without other links, in short chains and in loops."""
     for number, url in enumerate(chance.sample(names, 6)):
         parts = urlsplit(url)
         base = f"{parts.scheme}://{parts.netloc}/moved{number}"
@@ -143,25 +143,29 @@ def _move(web: dict[str, Page], names: list[str], chance: random.Random) -> None
             web[f"{base}-b"] = Page(f"{base}-b", "fine", tuple(chance.sample(names, 3)))
 
 
-def _robots(host: Host, number: int, seconds: float) -> Answer:
+def _robots(host: Host, number: int, seconds: float) -> SimulatedResponse:
     if host.robots == "missing":
-        return Answer("not_found", 404, error_class="status_client", seconds=seconds)
+        return SimulatedResponse("not_found", 404, error_class="status_client", seconds=seconds)
     if host.robots == "down" or (host.robots == "flaky" and number <= 2):
-        return Answer("server_error", 500, error_class="status_server", seconds=seconds)
+        return SimulatedResponse("server_error", 500, error_class="status_server", seconds=seconds)
     text = {"denying": DENYING, "slow": SLOW}.get(host.robots, "")
-    return Answer("fetched", 200, robots_text=text, seconds=seconds)
+    return SimulatedResponse("fetched", 200, robots_text=text, seconds=seconds)
 
 
-def _page(page: Page, number: int, seconds: float) -> Answer:
+def _page(page: Page, number: int, seconds: float) -> SimulatedResponse:
     if page.how == "missing":
-        return Answer("not_found", 404, error_class="status_client", seconds=seconds)
+        return SimulatedResponse("not_found", 404, error_class="status_client", seconds=seconds)
     if page.how == "broken" or (page.how == "flaky" and number <= 2):
-        return Answer("server_error", 500, error_class="status_server", seconds=seconds)
+        return SimulatedResponse("server_error", 500, error_class="status_server", seconds=seconds)
     if page.how == "limited" and number == 1:
-        return Answer("rate_limited", 429, error_class="status_client", retry_after=7.0, seconds=seconds)
+        return SimulatedResponse(
+            "rate_limited", 429, error_class="status_client", retry_after=7.0, seconds=seconds
+        )
     if page.how == "shut":
-        return Answer("rate_limited", 429, error_class="status_client", retry_after=86_400.0, seconds=seconds)
+        return SimulatedResponse(
+            "rate_limited", 429, error_class="status_client", retry_after=86_400.0, seconds=seconds
+        )
     if page.how in {"moved", "circle"}:
-        return Answer("redirected", 301, target=page.target, seconds=seconds)
+        return SimulatedResponse("redirected", 301, target=page.target, seconds=seconds)
     late = 20.0 if page.how == "late" else 0.0
-    return Answer("fetched", 200, links=page.links, seconds=seconds + late, size=page.size)
+    return SimulatedResponse("fetched", 200, links=page.links, seconds=seconds + late, size=page.size)

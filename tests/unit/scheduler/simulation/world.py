@@ -1,4 +1,4 @@
-"""A crawl in virtual time: the scheduler as it is, on the bus and the frontier of one process."""
+"""A crawl in virtual time: the real scheduler on an in-process bus and frontier."""
 
 from __future__ import annotations
 
@@ -36,19 +36,16 @@ from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
 from strider.runtime.publishing.publisher import EventPublisher
-from strider.scheduler.adapters import (
-    JobEventFeed,
-    SourceFeed,
-    TopicFrontierLog,
-    TopicFrontierLogReader,
-    TopicFrontierLogs,
-)
-from strider.scheduler.core import CompletionObservation, CompletionProof
+from strider.scheduler.adapters.feeds import JobEventFeed, SourceFeed
+from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader
+from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLog, TopicFrontierLogs
+from strider.scheduler.core.runs.completion import CompletionObservation, CompletionProof
 from strider.scheduler.core.runs.lost_pages import PipelineOffsets
+from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import BacklogSource
-from strider.scheduler.topology import Scheduler, SchedulerOptions
+from strider.scheduler.topology import Scheduler
 
-from .pipeline import SHARDS, Ring
+from .pipeline import SHARDS, SimulatedPipeline
 from .web import Web
 
 SPEC = CrawlSpecDeclared(
@@ -71,8 +68,8 @@ TOPICS = (
 )
 
 
-class DistantFrontier(MemoryFrontier):
-    """A working set whose answers are on their way for a while, as a server's are: others overtake them."""
+class SlowFrontier(MemoryFrontier):
+    """A working set whose responses are delayed, as a server's are, so that others overtake them."""
 
     def __init__(self, *args: Any, chance: random.Random, seconds: float, **settings: Any) -> None:
         super().__init__(*args, **settings)
@@ -99,32 +96,32 @@ class DistantFrontier(MemoryFrontier):
         return answer
 
 
-class KillableTruths(TopicFrontierLogs):
-    """Knows its writers, so that they can end as a killed process's do."""
+class KillableFrontierLogs(TopicFrontierLogs):
+    """Keeps its writers, so that they can end as those of a killed process."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self.writers: list[Any] = []
 
-    async def take(self, shard: int) -> TopicFrontierLog:
+    async def take_over(self, shard: int) -> TopicFrontierLog:
         truth = await super().take_over(shard)
         self.writers.append(truth._writer)
         return truth
 
 
 @dataclass
-class Instance:
-    """One life of the scheduler."""
+class SchedulerInstance:
+    """One scheduler from start to end."""
 
     scheduler: Scheduler
-    truths: KillableTruths
+    frontier_logs: KillableFrontierLogs
     loop: ConsumerLoop
     task: asyncio.Task[None]
     watch: asyncio.Task[None]
 
     async def kill(self) -> None:
-        """End at once, as kill -9 does: nothing is finished, committed or said."""
-        for writer in self.truths.writers:
+        """End at once, as by kill -9: nothing is finished, committed or published."""
+        for writer in self.frontier_logs.writers:
             writer.kill()
         tasks = [self.task, self.watch, *(task for _, task in self.scheduler._shards.values())]
         for task in tasks:
@@ -138,8 +135,8 @@ class Instance:
 
 
 @dataclass
-class World:
-    """Everything there is besides the scheduler."""
+class SimulatedWorld:
+    """Everything around the scheduler."""
 
     web: Web
     seed: int = 1
@@ -150,7 +147,7 @@ class World:
     spec: CrawlSpecDeclared = SPEC
     clock_at_end: float = 0.0
     latency_seconds: float = 0.0
-    """How long answers of the working set may be on their way."""
+    """Longest delay of the working set's responses."""
     backlogs: BacklogSource | None = None
 
     def __post_init__(self) -> None:
@@ -163,9 +160,9 @@ class World:
         self.broker.start_group(GROUP, [LINKS_DISCOVERED.name, FETCHES_COMPLETED.name, PAGES_SETTLED.name])
         self.broker.start_group("fetcher", [FETCH_REQUESTS.name])
         self.bus = InProcessBus(self.broker)
-        self.ring = Ring(
+        self.pipeline = SimulatedPipeline(
             self.web,
-            self._speaker("ring"),
+            self._schema_publisher("ring"),
             self.clock,
             self._new_frontier(),
             seed=self.seed,
@@ -174,50 +171,50 @@ class World:
 
     @property
     def frontier(self) -> MemoryFrontier:
-        """The working set, and the fetcher's marks in it."""
-        assert isinstance(self.ring.marks, MemoryFrontier)
-        return self.ring.marks
+        """The working set, with the fetcher's marks."""
+        assert isinstance(self.pipeline.marks, MemoryFrontier)
+        return self.pipeline.marks
 
     def _new_frontier(self) -> MemoryFrontier:
         if not self.latency_seconds:
             return MemoryFrontier(self.clock, limits=self.options.queue_limits)
         chance = random.Random(self.seed)
-        return DistantFrontier(
+        return SlowFrontier(
             self.clock, chance=chance, seconds=self.latency_seconds, limits=self.options.queue_limits
         )
 
     def lose_frontier(self) -> None:
-        """Have everything that starts from now on find an empty working set."""
-        self.ring.marks = self._new_frontier()
+        """Replace the working set by an empty one, for all that starts from now on."""
+        self.pipeline.marks = self._new_frontier()
 
-    def _speaker(self, service: str) -> EventPublisher:
+    def _schema_publisher(self, service: str) -> EventPublisher:
         return EventPublisher(self.bus, self.codec, service=service, shards=SHARDS, clock=self.clock)
 
     async def begin(self) -> None:
         """Declare the crawl spec, start the fetcher, submit the start URLs."""
-        await self.ring.speaker.publish([Publish(CRAWL_SPECS, self.spec)])
-        fetcher = self._loop("fetcher", (Subscription(FETCH_REQUESTS, self.ring.fetch),), sharded=False)
-        self.ring.spawn(fetcher.run())
+        await self.pipeline.publisher.publish([Publish(CRAWL_SPECS, self.spec)])
+        fetcher = self._loop("fetcher", (Subscription(FETCH_REQUESTS, self.pipeline.fetch),), sharded=False)
+        self.pipeline.spawn(fetcher.run())
         for url in self.web.starts:
-            await self.ring.submit(url)
+            await self.pipeline.submit(url)
 
-    def start(self) -> Instance:
+    def start(self) -> SchedulerInstance:
         """Start a scheduler."""
         bus = InProcessBus(self.broker)
-        truths = KillableTruths(bus, self.codec, commit_interval_seconds=0.25)
+        truths = KillableFrontierLogs(bus, self.codec, commit_interval_seconds=0.25)
         scheduler = Scheduler(
             working_set=self.frontier,
-            truths=truths,
+            frontier_logs=truths,
             log_reader=TopicFrontierLogReader(bus, self.codec, clock=self.clock),
             crawl_specs=CrawlSpecCache(bus, self.codec, clock=self.clock),
-            voice=self._speaker("scheduler"),
+            publisher=self._schema_publisher("scheduler"),
             clock=self.clock,
             chance=self.chance,
             options=self.options,
-            bulletin=JobEventFeed(bus, self.codec),
-            soundings=self,
-            backlogs=self.backlogs,
-            register=SourceFeed(bus, self.codec),
+            job_event_feed=JobEventFeed(bus, self.codec),
+            pipeline_offsets=self,
+            backlog_source=self.backlogs,
+            source_feed=SourceFeed(bus, self.codec),
         )
         loop = self._loop(
             GROUP,
@@ -226,8 +223,8 @@ class World:
             shards=scheduler,
             on_caught_up=scheduler.on_caught_up,
         )
-        task, watch = self.ring.spawn(loop.run()), self.ring.spawn(scheduler.run())
-        return Instance(scheduler, truths, loop, task, watch)
+        task, watch = self.pipeline.spawn(loop.run()), self.pipeline.spawn(scheduler.run())
+        return SchedulerInstance(scheduler, truths, loop, task, watch)
 
     def _loop(
         self, group: str, reads: Sequence[Subscription], *, sharded: bool, **ports: Any
@@ -236,34 +233,37 @@ class World:
         given = ConsumerPorts(
             clock=self.clock,
             chance=self.chance,
-            publisher=self._speaker(group),
+            publisher=self._schema_publisher(group),
             dead_letters=letters,
             **ports,
         )
         spec = GroupSpec(group, tuple(each.topic.name for each in reads), sharded=sharded)
         return ConsumerLoop(InProcessBus(self.broker), self.codec, reads, spec, ports=given)
 
-    async def until_complete(self, instance: Instance, *, seconds: float = 100_000) -> None:
-        """Let virtual time pass until the run is proven complete."""
+    async def until_complete(self, instance: SchedulerInstance, *, seconds: float = 100_000) -> None:
+        """Advance virtual time until the run is proven complete."""
         proof = CompletionProof(SHARDS, {})
         ends_at = self.clock.monotonic() + seconds
         while not proof.is_complete:
-            self.ring.check()
+            self.pipeline.check()
             assert self.clock.monotonic() < ends_at, "the run never completed"
             await asyncio.sleep(1)
-            proof = proof.after(await self.look(instance))
+            proof = proof.after(await self.observe(instance))
 
-    async def sound(self) -> PipelineOffsets:
-        """Say how far the made-up ring is: its pages are numbered, and settled by real messages."""
+    async def read_offsets(self) -> PipelineOffsets:
+        """Return the offsets of the simulated pipeline: its pages are numbered, and settled by messages."""
         committed = self.broker.group(GROUP).committed
         logs = self.broker.topic(PAGES_SETTLED.name).partitions
         fetched = PAGES_FETCHED.name, 0
         return PipelineOffsets(
-            {("parser", fetched): self.ring.passed, **{(GROUP, tuple(tp)): n for tp, n in committed.items()}},
-            {fetched: self.ring.begun, **{(PAGES_SETTLED.name, log.partition): log.end for log in logs}},
+            {
+                ("parser", fetched): self.pipeline.passed,
+                **{(GROUP, tuple(tp)): n for tp, n in committed.items()},
+            },
+            {fetched: self.pipeline.begun, **{(PAGES_SETTLED.name, log.partition): log.end for log in logs}},
         )
 
-    async def look(self, instance: Instance) -> CompletionObservation:
+    async def observe(self, instance: SchedulerInstance) -> CompletionObservation:
         committed = self.broker.group(GROUP).committed
         links = self.broker.topic(LINKS_DISCOVERED.name).partitions
         return CompletionObservation(
@@ -274,7 +274,7 @@ class World:
             },
         )
 
-    def said(self, topic: Any) -> list[Any]:
+    def published(self, topic: Any) -> list[Any]:
         logs = self.broker.topic(topic.name).partitions
         return [
             self.codec.decode(topic, record.value, record.headers)
@@ -284,8 +284,8 @@ class World:
         ]
 
     def reasons(self) -> dict[str, str]:
-        """What was decided about each URL, the latest if several."""
-        events: Iterable[UrlsDecided] = self.said(URLS_DECIDED)
+        """Return the latest decision reason of each URL."""
+        events: Iterable[UrlsDecided] = self.published(URLS_DECIDED)
         return {
             url: reason for event in events for url, reason in zip(event.urls, event.reasons, strict=True)
         }

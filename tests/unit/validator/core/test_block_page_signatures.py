@@ -1,4 +1,4 @@
-"""Words that give a page away, and pages that only talk about them."""
+"""Phrases that identify block pages, and pages that only mention them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def find(text: str = "", *, title: str = "", noscript: str = "", text_chars: int
         pytest.param({}, "", id="nothing"),
     ],
 )
-def test_a_short_page_is_given_away_by_its_words(said: dict[str, str], reason: str) -> None:
+def test_a_phrase_on_a_short_page_matches(said: dict[str, str], reason: str) -> None:
     assert find(**said) == reason  # type: ignore[arg-type]  # a table of keyword arguments
 
 
@@ -63,23 +63,23 @@ def test_a_short_page_is_given_away_by_its_words(said: dict[str, str], reason: s
         "Page not found: a history of error 404. ",
     ],
 )
-def test_a_long_page_only_talks_about_it(text: str) -> None:
+def test_a_phrase_on_a_long_page_does_not_match(text: str) -> None:
     assert find(text * 200) == ""
 
 
-def test_a_noscript_hint_on_a_page_with_text_means_nothing() -> None:
+def test_a_noscript_hint_on_a_page_with_text_does_not_match() -> None:
     """Most pages have one."""
     assert find("Some three hundred characters of text. " * 8, noscript="Please enable JavaScript.") == ""
 
 
-def test_what_was_found_says_where() -> None:
+def test_a_match_names_its_location() -> None:
     found = find_signature(title="", text="Sorry, you have been blocked", noscript="", text_chars=28)
 
     assert found == SignatureMatch("access_denied", "you have been blocked", "text")
 
 
 def test_the_table_is_in_order() -> None:
-    """A phrase with a capital letter would never be found, and a reason must be a word of the list."""
+    """A phrase with a capital letter would never match, and a reason must be a listed word."""
     for signature in SIGNATURES:
         assert signature.reason in set(RejectionReason)
         assert set(signature.places) <= {TITLE, TEXT, NOSCRIPT}

@@ -1,4 +1,4 @@
-"""Content or garbage: by outcome, by words, by structure, in this order."""
+"""Validation by parse outcome, by phrases, by structure, in this order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from strider.contracts.generated.enums import ParseOutcome
-from strider.validator.core import VALID, PageAssessment, ValidationRules, judge
+from strider.validator.core import VALID, PageAssessment, ValidationRules, validate_page
 from tests.unit.validator.builders import TEXT, a_page
 
 RULES = ValidationRules()
@@ -44,7 +44,7 @@ def reason_of(judgement: PageAssessment) -> str:
     ],
 )
 def test_content_is_valid(page: Any) -> None:
-    assert judge(page, RULES) == VALID
+    assert validate_page(page, RULES) == VALID
 
 
 @pytest.mark.req("S2.4.6", "S2.4.7", "S2.4.8")
@@ -58,7 +58,7 @@ def test_content_is_valid(page: Any) -> None:
     ],
 )
 def test_html_that_is_missing_something_is_rejected(fields: dict[str, Any], reason: str, kind: str) -> None:
-    judgement = judge(a_page(**{"text": TEXT, **fields}, **NO_LINKS), RULES)
+    judgement = validate_page(a_page(**{"text": TEXT, **fields}, **NO_LINKS), RULES)
 
     assert (judgement.status, judgement.reason, judgement.kind) == ("rejected", reason, kind)
     assert "5000 bytes" in judgement.detail or "decoded_bytes" in fields
@@ -77,19 +77,19 @@ def test_html_that_is_missing_something_is_rejected(fields: dict[str, Any], reas
         pytest.param({"outcome": "partly_parsed"}, ("partly_parsed",), id="half-a-page"),
     ],
 )
-def test_what_leads_on_is_kept_with_a_warning(fields: dict[str, Any], warnings: tuple[str, ...]) -> None:
+def test_a_page_with_links_is_kept_with_a_warning(fields: dict[str, Any], warnings: tuple[str, ...]) -> None:
     """Rejecting a menu would end the crawl behind it."""
-    assert judge(a_page(**fields), RULES) == PageAssessment("doubtful", warnings=warnings)
+    assert validate_page(a_page(**fields), RULES) == PageAssessment("doubtful", warnings=warnings)
 
 
 @pytest.mark.parametrize(
     ("target", "status"), [("https://site.test/next", "doubtful"), ("", "rejected")], ids=["sent-on", "left"]
 )
-def test_a_page_that_only_sends_its_reader_on_is_kept(target: str, status: str) -> None:
-    """A meta refresh is what a redirect is elsewhere."""
+def test_a_page_with_a_refresh_is_kept(target: str, status: str) -> None:
+    """A meta refresh is a redirect in HTML."""
     page = a_page(text="", decoded_bytes=80, refresh_url=target, **NO_LINKS)
 
-    assert judge(page, RULES).status == status
+    assert validate_page(page, RULES).status == status
 
 
 @pytest.mark.parametrize(
@@ -99,12 +99,12 @@ def test_a_page_that_only_sends_its_reader_on_is_kept(target: str, status: str) 
         pytest.param({"paragraph_count": 0}, "no_paragraphs", id="no-paragraphs"),
     ],
 )
-def test_strict_rules_reject_it_all_the_same(fields: dict[str, Any], reason: str) -> None:
-    assert reason_of(judge(a_page(**fields), STRICT)) == reason
+def test_strict_rules_reject_a_page_with_links(fields: dict[str, Any], reason: str) -> None:
+    assert reason_of(validate_page(a_page(**fields), STRICT)) == reason
 
 
-def test_no_links_are_worth_keeping_a_page_for_where_the_rules_say_so() -> None:
-    assert reason_of(judge(a_page(decoded_bytes=80), ValidationRules(min_links=0))) == "too_short"
+def test_zero_min_links_keeps_no_page_for_its_links() -> None:
+    assert reason_of(validate_page(a_page(decoded_bytes=80), ValidationRules(min_links=0))) == "too_short"
 
 
 @pytest.mark.parametrize(
@@ -121,15 +121,17 @@ def test_no_links_are_worth_keeping_a_page_for_where_the_rules_say_so() -> None:
         ("crashed", "parser_crashed"),
     ],
 )
-def test_what_could_not_be_parsed_is_rejected_with_that_reason(outcome: str, reason: str) -> None:
-    judgement = judge(a_page("", outcome=outcome, error_message="why"), RULES)
+def test_an_unparsed_page_is_rejected_with_its_reason(outcome: str, reason: str) -> None:
+    judgement = validate_page(a_page("", outcome=outcome, error_message="why"), RULES)
 
     assert judgement == PageAssessment("rejected", reason, "plain", "why")
 
 
-def test_every_outcome_of_parsing_is_judged() -> None:
-    """A new word must not pass for content by being forgotten here."""
-    judged = {outcome: judge(a_page("", outcome=outcome, **NO_LINKS), RULES) for outcome in ParseOutcome}
+def test_every_parse_outcome_is_handled() -> None:
+    """A new parse outcome must not pass for content because it was forgotten here."""
+    judged = {
+        outcome: validate_page(a_page("", outcome=outcome, **NO_LINKS), RULES) for outcome in ParseOutcome
+    }
 
     assert [outcome for outcome, judgement in judged.items() if not judgement.is_rejected] == ["not_modified"]
 
@@ -144,28 +146,26 @@ def test_every_outcome_of_parsing_is_judged() -> None:
         ("403 Forbidden nginx", "forbidden", "hard"),
     ],
 )
-def test_the_words_of_a_wall_reject_a_page_however_well_it_is_built(
-    text: str, reason: str, kind: str
-) -> None:
-    judgement = judge(a_page(text), RULES)
+def test_block_page_phrases_reject_well_formed_pages(text: str, reason: str, kind: str) -> None:
+    judgement = validate_page(a_page(text), RULES)
 
     assert (judgement.status, judgement.reason, judgement.kind) == ("rejected", reason, kind)
     assert judgement.detail.startswith("text: ")
 
 
-def test_a_wall_in_plain_text_is_one() -> None:
-    assert reason_of(judge(a_page("403 Forbidden", document_kind="text"), RULES)) == "forbidden"
+def test_a_block_page_may_be_plain_text() -> None:
+    assert reason_of(validate_page(a_page("403 Forbidden", document_kind="text"), RULES)) == "forbidden"
 
 
-def test_a_login_form_with_nothing_else_is_a_wall() -> None:
+def test_a_bare_login_form_is_a_login_wall() -> None:
     page = a_page("User Password", title="Sign in · Site", password_fields=1)
 
-    assert judge(page, RULES) == PageAssessment(
+    assert validate_page(page, RULES) == PageAssessment(
         "rejected", "login_wall", "plain", "title: sign in, and a password field"
     )
-    assert judge(replace(page, password_fields=0), RULES) == VALID
+    assert validate_page(replace(page, password_fields=0), RULES) == VALID
 
 
-def test_rules_have_a_name_that_changes_with_them() -> None:
+def test_the_rules_version_changes_with_the_rules() -> None:
     assert ValidationRules().version == ValidationRules().version
     assert len({ValidationRules().version, STRICT.version, ValidationRules(min_body_bytes=1).version}) == 3

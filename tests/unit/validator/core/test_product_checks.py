@@ -1,4 +1,4 @@
-"""What a product lacks, and what cannot be said of one."""
+"""Missing and impossible values of products."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from strider.contracts.generated.events import Product
-from strider.validator.core import ValidationRules, judge
+from strider.validator.core import ValidationRules, validate_page
 from strider.validator.core.product_checks import ProductFlaw, product_flaws
 from tests.unit.validator.builders import a_page
 
@@ -46,7 +46,7 @@ def a_product(**fields: Any) -> Product:
         pytest.param({"gtin": "155860832X"}, id="isbn-10"),
     ],
 )
-def test_what_can_be_is_flawless(fields: dict[str, Any]) -> None:
+def test_possible_products_have_no_flaws(fields: dict[str, Any]) -> None:
     assert product_flaws([a_product(**fields)]) == ()
 
 
@@ -77,7 +77,7 @@ def test_what_can_be_is_flawless(fields: dict[str, Any]) -> None:
         pytest.param({"gtin": "40063813339३1"}, "product_bad_gtin", id="other-digits"),
     ],
 )
-def test_what_cannot_be_is_named(fields: dict[str, Any], flaw: str) -> None:
+def test_impossible_products_have_flaws(fields: dict[str, Any], flaw: str) -> None:
     assert product_flaws([a_product(), a_product(**fields)]) == (flaw,)
 
 
@@ -94,7 +94,7 @@ def test_every_flaw_has_its_rule() -> None:
 
 
 def test_a_page_with_a_flawed_product_is_kept_and_doubtful() -> None:
-    judgement = judge(a_page(products=(a_product(price="49,90"),)), ValidationRules())
+    judgement = validate_page(a_page(products=(a_product(price="49,90"),)), ValidationRules())
 
     assert (judgement.status, judgement.warnings) == ("doubtful", ("product_bad_price",))
-    assert judge(a_page(products=(a_product(),)), ValidationRules()).status == "valid"
+    assert validate_page(a_page(products=(a_product(),)), ValidationRules()).status == "valid"

@@ -39,7 +39,7 @@ def follows_other_parts(headers: Sequence[tuple[str, bytes | None]]) -> bool:
     return any(name in {LAST_PART_NAME, CLOSES_NAME} for name, _ in headers)
 
 
-def permanent_failure_reason(headers: Sequence[tuple[str, bytes | None]]) -> str:
+def closing_reason(headers: Sequence[tuple[str, bytes | None]]) -> str:
     """Return the reason of an event that only closes its entry; empty for all other events."""
     return next(
         (value.decode("utf-8", "replace") for name, value in headers if name == CLOSES_NAME and value), ""

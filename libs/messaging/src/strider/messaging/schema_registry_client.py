@@ -20,7 +20,7 @@ MAX_RESPONSE_BYTES: Final = 512 * 1024
 """A schema is some kilobytes; a longer response is not from a registry."""
 
 _MEDIA_TYPE: Final = "application/vnd.schemaregistry.v1+json"
-_NOT_FOUND_ERRNOS: Final = frozenset({404})
+_NOT_FOUND: Final = frozenset({404})
 _RETRYABLE: Final = frozenset({408, 425, 429})
 
 
@@ -83,7 +83,7 @@ class SchemaRegistryClient:
                 content = await _read_body(response)
         except httpx.HTTPError as error:
             raise Unavailable("registry", str(error) or type(error).__name__) from error
-        if response.status_code in _NOT_FOUND_ERRNOS:
+        if response.status_code in _NOT_FOUND:
             return None
         if response.status_code in _RETRYABLE or response.status_code >= 500:  # noqa: PLR2004  # server errors
             raise Unavailable("registry", f"it responds with status {response.status_code}")

@@ -169,7 +169,7 @@ def _open(breaker: CircuitBreaker, now_ms: int, wait_ms: int, reason: BlockReaso
     )
 
 
-def _reschedule_unchanged(breaker: CircuitBreaker, _now_ms: int, _limits: BreakerLimits) -> CircuitBreaker:
+def _unchanged(breaker: CircuitBreaker, _now_ms: int, _limits: BreakerLimits) -> CircuitBreaker:
     """Return the breaker unchanged: requests are not sent while it is open, so this one was sent before."""
     return breaker
 
@@ -181,10 +181,10 @@ _TRANSITIONS: Final[Mapping[tuple[BreakerState, BreakerSignal], BreakerStep]] = 
     (BreakerState.CLOSED, BreakerSignal.FAILED): _on_failure,
     (BreakerState.CLOSED, BreakerSignal.FAILED_AGAIN): _on_repeated_failure,
     (BreakerState.CLOSED, BreakerSignal.REFUSED): _on_refusal,
-    (BreakerState.OPEN, BreakerSignal.GOOD): _reschedule_unchanged,
-    (BreakerState.OPEN, BreakerSignal.FAILED): _reschedule_unchanged,
-    (BreakerState.OPEN, BreakerSignal.FAILED_AGAIN): _reschedule_unchanged,
-    (BreakerState.OPEN, BreakerSignal.REFUSED): _reschedule_unchanged,
+    (BreakerState.OPEN, BreakerSignal.GOOD): _unchanged,
+    (BreakerState.OPEN, BreakerSignal.FAILED): _unchanged,
+    (BreakerState.OPEN, BreakerSignal.FAILED_AGAIN): _unchanged,
+    (BreakerState.OPEN, BreakerSignal.REFUSED): _unchanged,
     (BreakerState.HALF_OPEN, BreakerSignal.GOOD): _on_half_open_success,
     (BreakerState.HALF_OPEN, BreakerSignal.FAILED): _on_half_open_failure,
     (BreakerState.HALF_OPEN, BreakerSignal.FAILED_AGAIN): _on_half_open_failure,

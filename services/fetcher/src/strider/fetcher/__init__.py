@@ -1,1 +1,1 @@
-"""Reads fetch-requests, writes pages-fetched and fetches-completed: one request each."""
+"""The fetcher service: makes one HTTP request for each fetch request."""

@@ -1,4 +1,4 @@
-"""What can be set about fetching."""
+"""Settings of the fetcher."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .core import parse_proxy_url
 Port = Annotated[int, Field(ge=1, le=65_535)]
 
 WEB_PORTS: Final = (80, 443, 3000, 5000, 8000, 8008, 8080, 8081, 8443, 8880, 8888, 9443)
-"""Where pages are found on the internet, now and then; other ports are mostly somebody's database."""
+"""Ports on which pages are served; other ports mostly belong to databases and the like."""
 
 
 def _check_proxy_url(url: SecretUrl) -> SecretUrl:
@@ -36,61 +36,62 @@ ProxyUrls = Annotated[
 
 
 class FetcherSettings(ServiceSettings):
-    """fetcher: how it asks, and how much of it at a time."""
+    """fetcher: how requests are made, and how many at a time."""
 
     PREFIX: ClassVar[str] = "FETCHER_"
 
     concurrency: Annotated[int, Field(ge=1, le=4096)] = 256
-    """Requests at a time."""
+    """Concurrent requests."""
     follow_redirects: bool = True
-    """Whether redirects lead to new requests; false refuses every target."""
+    """Follow redirects as new requests; false refuses every target."""
     max_redirects: Annotated[int, Field(ge=0, le=20)] = 5
-    """How many redirects may lead to a page, or to a robots.txt."""
+    """Maximum redirects to a page or to a robots.txt."""
     max_deadline_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_MAX_DEADLINE")] = 120.0
-    """Longest time that a crawl may give one request (30 s where it says nothing)."""
+    """Maximum deadline that a crawl may set for one request (30 s by default)."""
     connect_timeout_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_CONNECT_TIMEOUT")] = 10.0
-    """Longest time to connect to one address, TLS handshake included."""
+    """Maximum time to connect to one address, TLS handshake included."""
     min_bytes_per_second: Annotated[int, Field(ge=0)] = 1024
-    """Slower bodies are given up; 0 takes any speed."""
+    """Minimum speed of a body; slower ones are aborted. 0 for any speed."""
     slow_body_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_SLOW_GRACE")] = 5.0
     """How long a body may be slower than that."""
     in_flight_mb: Annotated[int, Field(ge=1)] = 256
-    """Bodies in hand, read and not yet taken by the broker; beyond it reading waits."""
+    """Memory for bodies that were read and not yet published; beyond it reading pauses."""
     keep_alive_seconds: Annotated[Seconds, EnvironmentVariable("FETCHER_KEEP_ALIVE")] = 15.0
-    """How long a connection waits for its next request."""
+    """How long an idle connection is kept for its next request."""
     max_idle_connections: Annotated[int, Field(ge=0)] = 512
-    """Connections kept open without a request."""
+    """Maximum idle connections."""
     use_random_user_agent: Annotated[bool, EnvironmentVariable("CRAWLER_USE_RANDOM_USER_AGENT")] = False
-    """Say in varying words who asks; always with our name and the contact."""
+    """Vary the User-Agent from request to request; it always contains our name and the contact."""
     ports: Annotated[tuple[Port, ...], BeforeValidator(split_words)] = WEB_PORTS
-    """Ports on which pages are asked for, parted by commas; empty or STRIDER_ALLOW_PRIVATE: all of them."""
+    """Ports from which pages are fetched, comma-separated; empty or with STRIDER_ALLOW_PRIVATE: all."""
     allow_networks: Annotated[tuple[IPvAnyNetwork, ...], BeforeValidator(split_words)] = ()
-    """Private networks (CIDR) that may be asked, parted by commas; metadata addresses never are."""
+    """Private networks (CIDR) that may be fetched from, comma-separated; metadata services never are."""
     ca_file: ReadableFile = ""
-    """Certificates of the authorities to trust (PEM); the system's where empty."""
+    """File of trusted certificate authorities (PEM); empty: those of the system."""
     dns_ttl_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_DNS_TTL")] = 60.0
-    """How long a resolved name serves; the system's resolver tells no lifetimes."""
+    """How long a resolved name is cached; the system's resolver does not report a TTL."""
     dns_negative_ttl_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_DNS_NEGATIVE_TTL")] = (
         10.0
     )
-    """How long a name that could not be resolved is not asked for again."""
+    """How long a failed resolution is cached."""
     dns_timeout_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_DNS_TIMEOUT")] = 10.0
-    """Longest time to resolve a name."""
+    """Maximum time to resolve a name."""
     dns_threads: Annotated[int, Field(ge=1, le=512)] = 32
-    """Names that are resolved at a time."""
+    """Concurrent name resolutions."""
     network_checks: Endpoints = ()
-    """Endpoints (host:port, by commas) that are hardly ever down: none in reach means offline."""
+    """Reliable endpoints (host:port, comma-separated); if none can be reached, we are offline."""
     network_check_seconds: Annotated[
         PositiveSeconds, EnvironmentVariable("FETCHER_NETWORK_LOOK_INTERVAL")
     ] = 5.0
-    """How often the network is looked for while we are offline."""
+    """How often the network is checked while we are offline."""
     proxies_enabled: Annotated[bool, EnvironmentVariable("CRAWLER_PROXIES_ENABLED")] = False
-    """Ask by way of proxies, and never without one."""
+    """Fetch through proxies only, never without one."""
     proxy_urls: Annotated[ProxyUrls, EnvironmentVariable("CRAWLER_PROXY_URLS")] = ()
-    """http://, https:// or socks5://user:password@host:port, parted by commas; empty: those of the table."""
+    """Comma-separated http://, https:// or socks5://user:password@host:port; empty: the proxy table."""
     proxy_key: Annotated[SecretStr, EnvironmentVariable("CRAWLER_PROXY_KEY")] = SecretStr("")
-    """Key of the table's passwords (44 signs); several, parted by commas: the first writes, all read."""
+    """Keys for the table's passwords (44 characters each), comma-separated: the first encrypts, all decrypt.
+    """
     proxy_must_tunnel: Annotated[bool, EnvironmentVariable("CRAWLER_PROXY_MUST_TUNNEL")] = False
-    """Ask HTTP proxies for tunnels only (CONNECT), so that they never resolve a name themselves."""
+    """Use HTTP proxies by tunnels only (CONNECT), so that they never resolve a name themselves."""
     proxy_requests_per_second: Annotated[int, Field(ge=0), EnvironmentVariable("CRAWLER_PROXY_RATE")] = 5
-    """Most requests a second to one domain by way of one proxy, besides all other limits; 0 sets none."""
+    """Maximum requests a second to one domain through one proxy, besides all other limits; 0 for none."""

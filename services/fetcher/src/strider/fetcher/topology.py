@@ -1,8 +1,8 @@
-"""fetch-requests -> mark -> request -> pages-fetched, then fetches-completed.
+"""fetch-requests -> mark lease -> HTTP request -> pages-fetched, then fetches-completed.
 
-What was marked is answered: with a page where there is one, and always with how it ended. What
-cannot be marked is dropped, because the lease's own end repairs it. What is fetched and cannot be
-stored now is kept until it can, and never fetched again for that.
+Every request whose lease was marked is published: its page, if there is one, and always how it ended. A
+request whose lease cannot be marked is dropped; the expiry of the lease repairs that. A page that cannot be
+stored now is kept until it can be, and is not fetched again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from strider.runtime.consumer.spec import ConsumerSettings
 
 from .core import (
     FailedFetch,
-    FetchedResponse,
+    FinishedRequest,
+    HeldBody,
     RedirectRules,
     RequestTrace,
     build_crash_event,
@@ -39,24 +40,29 @@ DEAD_LETTERS: Final = FETCHER_DLQ
 GROUP: Final = "fetcher"
 
 LEASE_GONE: Final = "lease_gone"
-"""The outcome of a request that somebody else has made, or that came too late."""
+"""Outcome of a request that another fetcher has made, or that came too late."""
 
 MAX_UNPUBLISHED_SECONDS: Final = 600.0
-"""How long a request that was made waits to be spoken: its lease has ended long before."""
+"""How long a finished request waits to be published; its lease has expired long before."""
 
 HANDLER_SECONDS: Final = 90.0
-"""For what comes before and after a request: room, a name, a mark, a store. Their own limits are shorter."""
+"""Time for what precedes and follows a request: budget, name, mark, store. Their own limits are shorter."""
 
 REVOKE_TIMEOUT_SECONDS: Final = 35.0
-"""How long partitions that are taken away wait for requests in hand: the usual deadline and some, so that
-a rebalance costs no fetch."""
+"""How long revoked partitions wait for requests in flight: the usual deadline and a margin, so that a
+rebalance costs no fetch.
+"""
 
-SMALL_BYTES: Final = 64 * 1024
-"""Bodies up to here are bounded by the number of messages in hand; larger ones are given back one by one."""
+NO_OBJECT_STORE: Final = "the page does not fit its event, and OBJECT_STORE_URL is not set"
+
+SMALL_BODY_BYTES: Final = 64 * 1024
+"""Bodies up to this size are limited by the number of messages in flight; larger ones are released one by
+one.
+"""
 
 
 def loop_settings(*, concurrency: int, max_deadline_seconds: float) -> ConsumerSettings:
-    """Say how the consumer loop of the fetcher runs: what is read ahead waits under a lease that ends."""
+    """Return the loop settings: little is prefetched, as its leases expire while it waits."""
     return ConsumerSettings(
         concurrency=concurrency,
         buffer_messages=2 * concurrency,
@@ -66,52 +72,25 @@ def loop_settings(*, concurrency: int, max_deadline_seconds: float) -> ConsumerS
     )
 
 
-class Holding(Protocol):
-    """The bytes of a body, as long as they are in hand."""
-
-    def release(self) -> None:
-        """Give them back."""
-
-
-class FinishedRequestLike(Protocol):
-    """A request that is over."""
-
-    @property
-    def result(self) -> FetchedResponse | FailedFetch:
-        """What came back."""
-
-    @property
-    def trace(self) -> RequestTrace:
-        """How it was made."""
-
-    @property
-    def holding(self) -> Holding:
-        """What its body takes."""
-
-    @property
-    def ended_at(self) -> float:
-        """When it was over, in monotonic seconds."""
-
-
 class Client(Protocol):
     """Marks a lease and makes its request."""
 
-    async def fetch(self, request: FetchRequested) -> FinishedRequestLike | None:
-        """Give what came of it; None where the lease is gone. Raises Unavailable before anything is sent."""
+    async def fetch(self, request: FetchRequested) -> FinishedRequest | None:
+        """Make a request; None if its lease is gone. Raises Unavailable before anything is sent."""
 
 
 class FetchRecorder(Protocol):
-    """Counts what is in hand, and what came of it."""
+    """Records requests in flight and their outcomes."""
 
     def request_started(self, request: FetchRequested) -> None:
-        """Note that a request was taken in hand."""
+        """Record that a request was started."""
 
     def request_finished(self, lease_id: str, completed: FetchCompleted | None) -> None:
-        """Note that a request is done with; None where nothing came of it."""
+        """Record that a request has ended; None if it has no outcome."""
 
 
 class NullFetchRecorder:
-    """Counts nothing."""
+    """Records nothing."""
 
     def request_started(self, request: FetchRequested) -> None:
         """Do nothing."""
@@ -121,7 +100,7 @@ class NullFetchRecorder:
 
 
 class Fetcher:
-    """Mark, ask, interpret; the page is spoken before its end is."""
+    """Handles fetch requests: mark, fetch, interpret, publish the page and then its end."""
 
     def __init__(
         self,
@@ -133,100 +112,95 @@ class Fetcher:
         objects: DeadLetterObjectStore | None = None,
         recorder: FetchRecorder | None = None,
     ) -> None:
-        self._counting = recorder or NullFetchRecorder()
-        self._asking = client
+        self._recorder = recorder or NullFetchRecorder()
+        self._client = client
         self._rules = rules
         self._codec = codec
         self._clock = clock
         self._objects = objects
-        self._unpublished: OrderedDict[str, FinishedRequestLike] = OrderedDict()
-        """By lease: what was made and could not be stored yet."""
+        self._unpublished: OrderedDict[str, FinishedRequest] = OrderedDict()
+        """By lease: finished requests whose page could not be stored yet."""
 
     def subscriptions(self) -> tuple[Subscription, ...]:
-        """Say which topic goes to which method."""
-        # Leases keep the requests of a group apart, or let several go at a time where that is set.
+        """Return the subscriptions of this service."""
+        # Leases serialize the requests of a group, or allow several at a time where that is configured.
         return (Subscription(FETCH_REQUESTS, self.on_fetch_requested, is_ordered_by_key=False),)
 
     async def on_fetch_requested(self, request: FetchRequested, _record: Record) -> Effects:
-        """Make a request, once, and say what came of it."""
+        """Make a request, once, and publish its page and outcome."""
         lease, completed = request.lease_id, None
-        self._counting.request_started(request)
+        self._recorder.request_started(request)
         try:
-            done = self._unpublished.get(lease)
-            if done is None:
+            finished = self._unpublished.get(lease)
+            if finished is None:
                 self._drop_expired()
-                done = await self._asking.fetch(request)
-                if done is None:
+                finished = await self._client.fetch(request)
+                if finished is None:
                     return Effects(outcome=LEASE_GONE)
-                self._unpublished[lease] = done
-            effects, completed = await self._told(request, done)
+                self._unpublished[lease] = finished
+            effects, completed = await self._effects_of(request, finished)
         finally:
-            self._counting.request_finished(lease, completed)
+            self._recorder.request_finished(lease, completed)
         self._unpublished.pop(lease, None)
         return effects
 
     async def on_given_up(self, record: Record, reason: str) -> Effects:
-        """Say of a request that went to the dead letters that it is over, so that its lease ends."""
+        """Publish the end of a request that went to the dead letters, so that its lease ends."""
         try:
             request = self._codec.decode(FETCH_REQUESTS, record.value, record.headers)
         except DecodeError:
             return NO_EFFECTS
-        done = self._unpublished.pop(request.lease_id, None)
-        made = (
-            done.trace
-            if done is not None
-            else RequestTrace(0, record.timestamp * 1000, is_before_connect=True)
-        )
-        if done is not None:
-            done.holding.release()
-        completed = build_crash_event(request, f"gave up: {reason}", made=made)
+        finished = self._unpublished.pop(request.lease_id, None)
+        trace = RequestTrace(0, record.timestamp * 1000, is_before_connect=True)
+        if finished is not None:
+            trace = finished.trace
+            finished.held_body.release()
+        completed = build_crash_event(request, f"given up: {reason}", trace=trace)
         return Effects(publish_last=(Publish(FETCHES_COMPLETED, completed),), outcome=completed.outcome)
 
-    async def _told(
-        self, request: FetchRequested, finished: FinishedRequestLike
+    async def _effects_of(
+        self, request: FetchRequested, finished: FinishedRequest
     ) -> tuple[Effects, FetchCompleted]:
-        meaning = interpret_result(request, finished.result, made=finished.trace, rules=self._rules)
-        page = meaning.page
-        if page is not None and not _fits(page):
+        events = interpret_result(request, finished.result, trace=finished.trace, rules=self._rules)
+        page = events.page
+        if page is not None and not _fits_inline(page):
             if self._objects is None:
-                why = "no object store is set for what fits no event"
-                failed = FailedFetch(
-                    ErrorClass.BODY_TOO_LARGE, why, finished.result.head, finished.result.body_bytes
-                )
-                meaning = interpret_result(request, failed, made=finished.trace, rules=self._rules)
+                head, body_bytes = finished.result.head, finished.result.body_bytes
+                failed = FailedFetch(ErrorClass.BODY_TOO_LARGE, NO_OBJECT_STORE, head, body_bytes)
+                events = interpret_result(request, failed, trace=finished.trace, rules=self._rules)
                 page = None
             else:
-                page = await self._stored(page, self._objects)
-        close = (Publish(FETCHES_COMPLETED, meaning.completed),)
-        outcome = meaning.completed.outcome
-        if page is None or len(page.body) <= SMALL_BYTES:
-            finished.holding.release()
-            say = () if page is None else (Publish(PAGES_FETCHED, page),)
-            return Effects(say, close, outcome=outcome), meaning.completed
-        say = (Publish(PAGES_FETCHED, page),)
-        return Effects(say, close, partial(_release, finished.holding), outcome=outcome), meaning.completed
+                page = await self._store_body(page, self._objects)
+        close = (Publish(FETCHES_COMPLETED, events.completed),)
+        outcome = events.completed.outcome
+        if page is None or len(page.body) <= SMALL_BODY_BYTES:
+            finished.held_body.release()
+            pages = () if page is None else (Publish(PAGES_FETCHED, page),)
+            return Effects(pages, close, outcome=outcome), events.completed
+        release = partial(_release_body, finished.held_body)
+        return Effects((Publish(PAGES_FETCHED, page),), close, release, outcome=outcome), events.completed
 
-    async def _stored(self, page: PageFetched, objects: DeadLetterObjectStore) -> PageFetched:
+    async def _store_body(self, page: PageFetched, objects: DeadLetterObjectStore) -> PageFetched:
         reference = await objects.put(page.body)
         return replace(page, body=b"", body_object=reference)
 
     def _drop_expired(self) -> None:
-        """Let go of what nobody asks for any more, because its partition has gone to somebody else."""
+        """Drop finished requests that are not redelivered here, as their partition was reassigned."""
         while self._unpublished:
-            lease, done = next(iter(self._unpublished.items()))
-            if self._clock.monotonic() - done.ended_at < MAX_UNPUBLISHED_SECONDS:
+            lease, finished = next(iter(self._unpublished.items()))
+            if self._clock.monotonic() - finished.ended_at < MAX_UNPUBLISHED_SECONDS:
                 return
             del self._unpublished[lease]
-            done.holding.release()
+            finished.held_body.release()
 
 
-def _fits(page: PageFetched) -> bool:
-    """Say whether a page fits into its event: a small body does, whatever the head (which has a limit)."""
+def _fits_inline(page: PageFetched) -> bool:
+    """Whether a page fits into its event; a small body always does, as the head is limited."""
     size_bytes = len(page.body)
-    return size_bytes <= SMALL_BYTES or size_bytes <= max_inline_body_bytes(
-        page, max_bytes=PAGES_FETCHED.max_bytes
-    )
+    if size_bytes <= SMALL_BODY_BYTES:
+        return True
+    return size_bytes <= max_inline_body_bytes(page, max_bytes=PAGES_FETCHED.max_bytes)
 
 
-async def _release(holding: Holding) -> None:
-    holding.release()
+async def _release_body(held_body: HeldBody) -> None:
+    held_body.release()

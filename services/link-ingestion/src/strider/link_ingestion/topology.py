@@ -33,7 +33,7 @@ from strider.contracts.generated.topics import (
     SEEDS_SUBMITTED,
     URLS_DECIDED,
 )
-from strider.contracts.multipart_pages import has_more_parts, permanent_failure_reason
+from strider.contracts.multipart_pages import closing_reason, has_more_parts
 from strider.contracts.partitioning import shard_of_host
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
 from strider.messaging.ports import Clock, Record
@@ -233,12 +233,12 @@ class PageIngestion:
             return Effects(outcome="replayed")
         own, closed = [], []
         for event, record in fresh:
-            if reason := permanent_failure_reason(record.headers):
+            if reason := closing_reason(record.headers):
                 closed.append(settle_closed(event.page, reason, now_ms=now_ms_of(self._clock)))
             else:
                 own.append(event.page)
         specs = await self._specs.known({page.crawl_spec_id for page in own})
-        admitted = [self._accept(page, specs.get(page.crawl_spec_id)) for page in own]
+        admitted = [self._admit(page, specs.get(page.crawl_spec_id)) for page in own]
         dedup = LinkDeduplicator(self._policy.shards)
         for page in admitted:
             dedup.add(page)
@@ -265,7 +265,7 @@ class PageIngestion:
         settled = settle_undecodable(record.headers, reason, now_ms=now_ms_of(self._clock))
         return NO_EFFECTS if settled is None else Effects(publish_last=(Publish(PAGES_SETTLED, settled),))
 
-    def _accept(self, page: PageParsed, spec: CrawlSpecDeclared | None) -> AdmittedPage:
+    def _admit(self, page: PageParsed, spec: CrawlSpecDeclared | None) -> AdmittedPage:
         rules = self._rules_of(spec)
         policy, link_filter = self._policy, self._filters.filter_for(page.url, rules)
         admission = admit_links(

@@ -1,1 +1,1 @@
-"""Reads links and outcomes, writes fetch-requests and the frontier: what is fetched next, and when."""
+"""Scheduler: decides what is fetched next and when, from links and outcomes."""

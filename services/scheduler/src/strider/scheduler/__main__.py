@@ -1,4 +1,4 @@
-"""settings -> adapters -> topology -> run."""
+"""Build the service from its settings: adapters, topology, background loops."""
 
 from __future__ import annotations
 
@@ -8,62 +8,61 @@ from strider.frontier.models import QueueLimits
 from strider.frontier.redis.function_library import LIBRARY_PREFIX, library_name
 from strider.frontier.redis.working_set import RedisWorkingSet
 from strider.politeness.circuit_breaker import BreakerLimits
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.runtime.process.readiness import Dependency
 from strider.runtime.publishing.publisher import EventPublisher
+from strider.scheduler.adapters.feeds import JobEventFeed, SourceFeed
+from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader
+from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLogs
+from strider.scheduler.adapters.metrics import SchedulerMetrics
+from strider.scheduler.adapters.offsets import TopicBacklogSource, TopicPipelineOffsets
+from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits
+from strider.scheduler.loops.run_log import RunLogLoop
 from strider.storage.function_library_gc import FunctionLibraryCollector
 from strider.storage.job_logs import RedisJobLogs
 from strider.storage.objects import ObjectOptions, open_object_store
 from strider.storage.redis import connect, redis_options
 
-from .adapters import (
-    JobEventFeed,
-    ProcessMeter,
-    SourceFeed,
-    TopicBacklogSource,
-    TopicFrontierLogReader,
-    TopicFrontierLogs,
-    TopicPipelineOffsets,
-)
-from .core import BudgetAmount, BudgetLimits
+from .options import SchedulerOptions
 from .settings import SchedulerSettings
-from .topology import DEAD_LETTERS, PRODUCES, Closing, Scheduler, SchedulerOptions
+from .topology import DEAD_LETTERS, PRODUCES, Scheduler
 
 _log = logger("scheduler")
 
 MIB = 1024 * 1024
 QUEUED_AT_LEAST = 1_000
-"""Entries of each shard, however full Redis is."""
+"""Entries of each shard that are queued however full Redis is."""
 
 
 def build(process: ServiceContext[SchedulerSettings]) -> ServiceDefinition:
-    """Put the service together."""
+    """Return the service definition."""
     settings, bus, codec, clock = process.settings, process.bus, process.codec, process.clock
     if not settings.crawl.respect_robots:
-        _log.warning("Robots Not Heeded", why="CRAWLER_RESPECT_ROBOTS_TXT is false: for sites of your own")
+        _log.emit(log_events.ROBOTS_IGNORED)
     redis = connect(redis_options(settings.redis))
     specs = CrawlSpecCache(bus, codec, clock=clock)
-    voice = EventPublisher(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
-    bulletin, register = JobEventFeed(bus, codec), SourceFeed(bus, codec)
-    soundings, backlogs = TopicPipelineOffsets(bus), TopicBacklogSource(bus)
+    publisher = EventPublisher(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
+    job_events, sources = JobEventFeed(bus, codec), SourceFeed(bus, codec)
+    pipeline_offsets, backlogs = TopicPipelineOffsets(bus), TopicBacklogSource(bus)
     journal = RunLog(_log, clock=clock)
     scheduler = Scheduler(
-        working_set=RedisWorkingSet(redis, clock=clock, limits=room_of(settings)),
-        truths=TopicFrontierLogs(bus, codec, commit_interval_seconds=settings.commit_interval_seconds),
+        working_set=RedisWorkingSet(redis, clock=clock, limits=queue_limits_of(settings)),
+        frontier_logs=TopicFrontierLogs(bus, codec, commit_interval_seconds=settings.commit_interval_seconds),
         log_reader=TopicFrontierLogReader(bus, codec, clock=clock),
         crawl_specs=specs,
-        voice=voice,
+        publisher=publisher,
         clock=clock,
         chance=process.chance,
         options=options_of(settings),
-        bulletin=bulletin,
-        soundings=soundings,
-        backlogs=backlogs,
-        register=register,
-        meter=ProcessMeter(process.metrics, beat=process.heartbeat.beat, journal=journal),
+        job_event_feed=job_events,
+        pipeline_offsets=pipeline_offsets,
+        backlog_source=backlogs,
+        source_feed=sources,
+        meter=SchedulerMetrics(process.metrics, beat=process.heartbeat.beat, journal=journal),
     )
-    closing = Closing(journal, _log, counts=scheduler.run_counts, shards=settings.run.shards, clock=clock)
+    closing = RunLogLoop(journal, _log, counts=scheduler.run_counts, shards=settings.run.shards, clock=clock)
     libraries = FunctionLibraryCollector(redis, own=library_name(), prefix=LIBRARY_PREFIX, clock=clock)
     url = settings.objects.url.get_secret_value()
     objects = open_object_store(ObjectOptions(url), clock=clock) if url else None
@@ -79,10 +78,10 @@ def build(process: ServiceContext[SchedulerSettings]) -> ServiceDefinition:
         connect=(redis.require_noeviction,),
         background=(scheduler.run, closing.run, libraries.run),
         close=(
-            voice.close,
-            bulletin.close,
-            register.close,
-            soundings.close,
+            publisher.close,
+            job_events.close,
+            sources.close,
+            pipeline_offsets.close,
             backlogs.close,
             specs.close,
             redis.close,
@@ -94,11 +93,11 @@ def build(process: ServiceContext[SchedulerSettings]) -> ServiceDefinition:
 
 
 def options_of(settings: SchedulerSettings) -> SchedulerOptions:
-    """Read how the scheduler is to behave."""
+    """Return the scheduler's options from its settings."""
     return SchedulerOptions(
         shards=settings.run.shards,
         user_agent=settings.user_agent,
-        heeds_robots=settings.crawl.respect_robots,
+        respects_robots=settings.crawl.respect_robots,
         delay_seconds=settings.host_delay_seconds,
         breaker=BreakerLimits(
             failures=settings.breaker_failures,
@@ -108,22 +107,22 @@ def options_of(settings: SchedulerSettings) -> SchedulerOptions:
         ),
         allow_private=settings.allow_private,
         by_domain=settings.group_by == "domain",
-        default_limits=allowance_of(settings),
+        default_limits=default_limits_of(settings),
         lease_seconds=settings.lease_seconds,
         release_batch=settings.release_batch,
         in_flight=settings.in_flight_per_shard,
-        release_lag=settings.release_lag,
+        max_pipeline_lag=settings.release_lag,
         robots_cache_characters=settings.robots_memory_mb * MIB,
         max_cached_groups=settings.groups_in_memory,
-        queue_limits=room_of(settings),
-        refill_seconds=settings.refill_seconds,
+        queue_limits=queue_limits_of(settings),
+        refill_interval_seconds=settings.refill_seconds,
         retention_interval_seconds=settings.clean_hours * 3600,
         keep_closed_seconds=settings.keep_closed_days * 86_400.0,
     )
 
 
-def allowance_of(settings: SchedulerSettings) -> BudgetLimits:
-    """Read what a run may spend whose crawl spec does not say."""
+def default_limits_of(settings: SchedulerSettings) -> BudgetLimits:
+    """Return the budget of a run whose crawl spec sets none."""
     each = settings.model_dump()
     return BudgetLimits(
         *(
@@ -133,8 +132,8 @@ def allowance_of(settings: SchedulerSettings) -> BudgetLimits:
     )
 
 
-def room_of(settings: SchedulerSettings) -> QueueLimits:
-    """Read how much the working set queues."""
+def queue_limits_of(settings: SchedulerSettings) -> QueueLimits:
+    """Return how much the working set queues."""
     return QueueLimits(
         entries_per_group=settings.queued_per_host,
         horizon_ms=settings.queued_ahead_minutes * 60_000,
@@ -144,7 +143,7 @@ def room_of(settings: SchedulerSettings) -> QueueLimits:
 
 
 def main() -> int:
-    """Run until told to stop."""
+    """Run the service until it is stopped."""
     return run_service("scheduler", SchedulerSettings, build)
 
 

@@ -1,4 +1,4 @@
-"""What can be set about scheduling."""
+"""Settings of the scheduler."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from strider.runtime.settings.types import PositiveSeconds
 
 
 class SchedulerSettings(CrawlServiceSettings):
-    """scheduler: how much is under way, and for how long."""
+    """Scheduler: how much is in flight, and for how long."""
 
     PREFIX: ClassVar[str] = "SCHEDULER_"
 
     commit_interval_seconds: PositiveSeconds = 0.5
-    """Shortest time between two transactions of a shard; records that come meanwhile go together."""
+    """Shortest time between two transactions of a shard; records written meanwhile are committed together."""
     lease_seconds: Annotated[float, Field(ge=1, le=3600)] = 30.0
-    """How long a request may wait for a fetcher before it is given to another one."""
+    """How long a request may wait for a fetcher before another one may take it."""
     release_batch: Annotated[int, Field(ge=1, le=5000)] = 200
-    """Most requests that one look at a shard's queues releases."""
+    """Most requests that one pass over a shard's queues releases."""
     in_flight_per_shard: Annotated[int, Field(ge=1)] = 500
-    """Entries of a shard under way, from release until settled; beyond it nothing is released."""
+    """Entries of a shard in flight, from release until settled; beyond it nothing is released."""
     release_lag: Annotated[int, Field(ge=0)] = 10_000
-    """Messages that may wait in the ring, fetcher to indexer; beyond it nothing is released. 0: no limit."""
+    """Unread messages in the pipeline, fetcher to indexer, beyond which nothing is released. 0: no limit."""
     max_pages: Annotated[int, Field(ge=0)] = 0
-    """Pages of a run whose crawl spec names no number; 0 sets no limit. So too each of the following."""
+    """Pages of a run whose crawl spec sets no limit; 0: no limit. The same holds for the settings below."""
     max_bytes: Annotated[int, Field(ge=0)] = 0
-    """Bytes of a run, as servers send them."""
+    """Bytes of a run, as received from servers."""
     max_seconds: Annotated[int, Field(ge=0)] = 0
     """Seconds of a run, from its first request on."""
     max_pages_per_host: Annotated[int, Field(ge=0)] = 0
@@ -44,26 +44,26 @@ class SchedulerSettings(CrawlServiceSettings):
     max_seconds_per_domain: Annotated[int, Field(ge=0)] = 0
     """Seconds that the requests to one registrable domain take in a run."""
     queued_per_host: Annotated[int, Field(ge=0)] = 10_000
-    """Entries of a host (or domain) in the working set; what is beyond waits in the log. 0 sets no limit."""
+    """Entries of a host (or domain) queued in Redis; further ones wait in the log. 0: no limit."""
     queued_ahead_minutes: Annotated[int, Field(ge=0)] = 60
-    """Entries due later than that wait in the log. 0 sets no limit."""
+    """Entries due later than this wait in the log. 0: no limit."""
     redis_full_percent: Annotated[int, Field(ge=0, le=95)] = 80
-    """Part of Redis' maxmemory from which on new entries wait in the log. 0 sets no limit."""
+    """Percentage of Redis' maxmemory from which on new entries wait in the log. 0: no limit."""
     refill_seconds: PositiveSeconds = 10.0
-    """Shortest time between two looks through the log of a shard for entries that wait there."""
+    """Shortest interval between two passes through a shard's log for entries that wait there."""
     clean_hours: Annotated[float, Field(ge=0)] = 24.0
-    """How often a shard lets go of entries that were closed long ago, and of ended runs. 0: never."""
+    """Interval at which a shard deletes entries closed long ago, and ended runs. 0: never."""
     keep_closed_days: Annotated[int, Field(ge=15)] = 30
-    """How long the log keeps closed entries: longer than URLs count as seen, and as seeds are kept."""
+    """How long the log keeps closed entries: longer than URLs count as seen, and than seeds are kept."""
     robots_memory_mb: Annotated[int, Field(ge=1)] = 16
-    """Memory for robots.txt texts, for each shard; what does not fit is asked for again."""
+    """Memory for robots.txt texts, for each shard; evicted ones are fetched again."""
     groups_in_memory: Annotated[int, Field(ge=100)] = 50_000
-    """Hosts (or domains) whose settings are kept in memory, for each shard."""
+    """Hosts (or domains) whose state is kept in memory, for each shard."""
     breaker_failures: Annotated[int, Field(ge=0, le=1000)] = 5
-    """Failures of a host in a row (nothing comes back, or a 5xx) that make it be left alone; 0 never does."""
+    """Consecutive failures of a host (no response, or a 5xx) that open its circuit breaker; 0: never."""
     breaker_open_seconds: PositiveSeconds = 60.0
-    """How long it is left alone after failures, before a few requests look whether it is well."""
+    """How long the breaker stays open after failures, before a few requests test the host."""
     breaker_refusals: Annotated[int, Field(ge=0, le=1000)] = 5
-    """Answers of 403 and 429 in a row that make a host be left alone; 0 never does."""
+    """Consecutive 403 and 429 responses that open the circuit breaker of a host; 0: never."""
     breaker_refused_seconds: PositiveSeconds = 300.0
-    """How long it is left alone after those."""
+    """How long the breaker stays open after such responses."""

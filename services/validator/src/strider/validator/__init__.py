@@ -1,1 +1,1 @@
-"""Reads pages-parsed, writes pages-validated or pages-rejected: content or garbage."""
+"""The validator service: tells pages with content from block pages, errors and empty pages."""

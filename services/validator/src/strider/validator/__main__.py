@@ -1,20 +1,20 @@
-"""settings -> rules -> topology -> run."""
+"""Wiring of the validator service: settings, rules, topology."""
 
 from __future__ import annotations
 
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.storage.objects import ObjectOptions, open_object_store
 
-from .adapters import PageSplicer, rules_of
+from .adapters import PageSplicer, validation_rules_of
 from .settings import ValidatorSettings
 from .topology import DEAD_LETTERS, GROUP, PRODUCES, Validator
 
 
 def build(process: ServiceContext[ValidatorSettings]) -> ServiceDefinition:
-    """Put the service together."""
+    """Build the service definition."""
     settings, clock = process.settings, process.clock
     validator = Validator(
-        rules_of(settings),
+        validation_rules_of(settings),
         PageSplicer(process.codec),
         now_ms=lambda: round(clock.now().timestamp() * 1000),
     )
@@ -26,7 +26,7 @@ def build(process: ServiceContext[ValidatorSettings]) -> ServiceDefinition:
 
 
 def main() -> int:
-    """Run until told to stop."""
+    """Run the service until it is stopped."""
     return run_service("validator", ValidatorSettings, build)
 
 

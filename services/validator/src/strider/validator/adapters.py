@@ -1,7 +1,6 @@
-"""Puts validated pages together from the bytes of parsed ones.
+"""Builds the bytes of validated pages from those of parsed pages, without encoding them again.
 
-Decides whether bytes can be taken as they are. On a bus that carries events and no bytes there is
-nothing to splice, and the event is said as it is.
+On a bus that carries events instead of bytes there is nothing to splice, and the event is published as it is.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from .settings import ValidatorSettings
 
 
 class PageSplicer:
-    """Validated pages as the parsed bytes and a verdict."""
+    """Splices a verdict onto the encoded bytes of a parsed page."""
 
     def __init__(self, codec: Codec) -> None:
         self._splicer: Splicer[PageParsed, PageValidated] = Splicer(
@@ -25,15 +24,15 @@ class PageSplicer:
         )
 
     def splice(self, page: PageParsed, record: Record, verdict: Verdict) -> EncodedMessage | None:
-        """Give the validated page's bytes; None where the page did not come as bytes."""
+        """Return the validated page's bytes; None if the page was not received as bytes."""
         value = record.value
         if not isinstance(value, bytes):
             return None
         return self._splicer.splice(value, record.headers, verdict=verdict, part=page)
 
 
-def rules_of(settings: ValidatorSettings) -> ValidationRules:
-    """Take the rules out of the settings."""
+def validation_rules_of(settings: ValidatorSettings) -> ValidationRules:
+    """Return the validation rules of the settings."""
     return ValidationRules(
         min_body_bytes=settings.min_body_bytes,
         min_text_without_paragraphs_chars=settings.min_text_chars,

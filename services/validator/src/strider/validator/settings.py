@@ -1,4 +1,4 @@
-"""What can be set about judging pages."""
+"""Settings of the validator."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from strider.runtime.settings.base import ServiceSettings
 
 
 class ValidatorSettings(ServiceSettings):
-    """validator: what a page must have to be content."""
+    """validator: what a page must have to count as content."""
 
     PREFIX: ClassVar[str] = "VALIDATOR_"
 
     min_body_bytes: Annotated[int, Field(ge=0)] = 500
-    """Smaller HTML pages are no content, unless they lead on."""
+    """Minimum size of HTML pages, in bytes; smaller ones are rejected unless they have links."""
     min_text_chars: Annotated[int, Field(ge=0)] = 1_000
-    """Text from which an HTML page without paragraphs is content all the same."""
+    """Minimum text of HTML pages without paragraphs, in characters."""
     min_links: Annotated[int, Field(ge=0)] = 1
-    """Links from which a page that says little is kept, with a warning; 0 keeps none for its links."""
+    """Links with which a page of little text is kept, with a warning; 0 keeps none for its links."""
     strict: bool = False
-    """Reject short pages and pages without paragraphs even where they lead on; their links are lost."""
+    """Reject short pages and pages without paragraphs even if they have links; their links are lost."""

@@ -1,4 +1,4 @@
-"""Other hosts' robots.txt files: a thousand parked domains must not hit the one host that they point to."""
+"""Other hosts' robots.txt files: a thousand parked domains must not overload the host they redirect to."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from strider.fetcher.adapters.http.cross_host_robots import MAX_CACHED_BYTES, Cr
 from strider.fetcher.core import FailedFetch, FetchedResponse
 from strider.messaging.inprocess import EventLoopClock, simulate
 from strider.messaging.ports import Clock
-from tests.unit.fetcher.adapters.state.test_lease_marker import ManualClock
-from tests.unit.fetcher.builders import answer
+from tests.unit.fetcher.builders import ManualClock, a_response
 
 
 class Site:
-    """A host that counts what it is asked, and when."""
+    """A host that counts its requests and their times."""
 
     def __init__(self, clock: Clock, status: int = 200) -> None:
         self.clock = clock
@@ -25,23 +24,23 @@ class Site:
 
     async def __call__(self) -> FetchedResponse | FailedFetch:
         self.asked_at.append(self.clock.monotonic())
-        return answer(b"x", status=self.status)
+        return a_response(b"x", status=self.status)
 
 
-async def test_what_was_answered_serves_everyone_for_an_hour() -> None:
+async def test_a_response_is_cached_for_an_hour() -> None:
     clock = ManualClock()
     site, foreign = Site(clock), CrossHostRobotsCache(clock)
     url = "https://parking.test/robots.txt"
 
     found = await asyncio.gather(*(foreign.fetch(url, site) for _ in range(50)))
 
-    assert (found, len(site.asked_at)) == ([answer(b"x")] * 50, 1)
+    assert (found, len(site.asked_at)) == ([a_response(b"x")] * 50, 1)
     clock.seconds += 3601
     await foreign.fetch(url, site)
     assert len(site.asked_at) == 2
 
 
-def test_other_files_of_the_host_wait_for_their_turn_or_give_up() -> None:
+def test_other_files_of_the_host_wait_for_a_slot_or_fail() -> None:
     clock = EventLoopClock()
     site, foreign = Site(clock), CrossHostRobotsCache(clock)
     urls = [f"https://parking.test/robots.txt?d={number}" for number in range(30)]
@@ -57,8 +56,8 @@ def test_other_files_of_the_host_wait_for_their_turn_or_give_up() -> None:
     assert len(given_up) == 19
 
 
-async def test_a_servers_trouble_is_not_remembered() -> None:
-    """It passes; an hour without rules would close a thousand sites."""
+async def test_server_errors_are_not_cached() -> None:
+    """The error is temporary; caching it would close a thousand sites for an hour."""
     clock = ManualClock()
     site, foreign = Site(clock, status=503), CrossHostRobotsCache(clock)
 
@@ -69,8 +68,8 @@ async def test_a_servers_trouble_is_not_remembered() -> None:
     assert site.asked_at[1] - site.asked_at[0] >= 1.0
 
 
-async def test_the_longest_files_are_not_kept_by_the_thousand() -> None:
-    """Whoever owns many domains could otherwise fill the memory with half a gigabyte."""
+async def test_the_cache_has_a_size_limit() -> None:
+    """The owner of many domains could otherwise fill the memory with half a gigabyte."""
     clock = ManualClock()
     foreign = CrossHostRobotsCache(clock)
     asked: list[int] = []
@@ -78,7 +77,7 @@ async def test_the_longest_files_are_not_kept_by_the_thousand() -> None:
     def ask(number: int) -> Callable[[], Awaitable[FetchedResponse | FailedFetch]]:
         async def asking() -> FetchedResponse | FailedFetch:
             asked.append(number)
-            return answer(b"x" * 500_000)
+            return a_response(b"x" * 500_000)
 
         return asking
 

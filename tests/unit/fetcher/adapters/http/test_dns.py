@@ -1,4 +1,4 @@
-"""Names: kept for a while, asked for once however many want them, and judged each time."""
+"""DNS: cached, looked up once for concurrent requests, checked each time."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from strider.fetcher.adapters import DnsOptions, FetchFailure, Guard, Names
-from strider.fetcher.adapters.http.dns import DOMAIN_SHARE, is_loopback_name
-from strider.fetcher.core import Places
-from tests.unit.fetcher.adapters.state.test_lease_marker import ManualClock
+from strider.fetcher.adapters import FetchFailure
+from strider.fetcher.adapters.http.address_guard import AddressGuard
+from strider.fetcher.adapters.http.dns import DOMAIN_SHARE, DnsOptions, DnsResolver, is_loopback_name
+from strider.fetcher.core import AddressPolicy
+from tests.unit.fetcher.builders import ManualClock
 
-OPEN = Guard(Places(allow_private=True))
+OPEN = AddressGuard(AddressPolicy(allow_private=True))
 
 
 class Table:
-    """Name servers that count what they are asked."""
+    """Name servers that count their lookups."""
 
     def __init__(self, **found: Sequence[str] | Exception) -> None:
         self.asked: list[str] = []
@@ -32,14 +33,14 @@ class Table:
         return found
 
 
-async def _addresses(names: Names, host: str) -> list[str]:
+async def _addresses(names: DnsResolver, host: str) -> list[str]:
     return [place["host"] for place in await names.resolve(host, 80)]
 
 
 @pytest.mark.req("S3.21.9")
-async def test_an_answer_serves_for_its_time() -> None:
+async def test_addresses_are_cached_for_their_ttl() -> None:
     clock, table = ManualClock(), Table(a=("1.2.3.4", "2606::1", "1.2.3.4"))
-    names = Names(OPEN, clock=clock, lookup=table, options=DnsOptions(keep_seconds=60))
+    names = DnsResolver(OPEN, clock=clock, lookup=table, options=DnsOptions(ttl_seconds=60))
 
     assert await _addresses(names, "a") == ["1.2.3.4", "2606::1"]
     clock.seconds += 59
@@ -61,9 +62,9 @@ async def test_an_answer_serves_for_its_time() -> None:
         pytest.param((), "dns_empty", id="nothing"),
     ],
 )
-async def test_a_failure_serves_for_a_shorter_time(failure: Exception | Sequence[str], error: str) -> None:
+async def test_failures_are_cached_for_a_shorter_time(failure: Exception | Sequence[str], error: str) -> None:
     clock, table = ManualClock(), Table(a=failure)
-    names = Names(OPEN, clock=clock, lookup=table, options=DnsOptions(negative_ttl_seconds=10))
+    names = DnsResolver(OPEN, clock=clock, lookup=table, options=DnsOptions(negative_ttl_seconds=10))
 
     await names.prefetch("a")
     for _ in range(2):
@@ -79,7 +80,7 @@ async def test_a_failure_serves_for_a_shorter_time(failure: Exception | Sequence
 
 
 @pytest.mark.req("S3.21.9")
-async def test_many_who_want_a_name_ask_once() -> None:
+async def test_concurrent_lookups_of_a_name_are_joined() -> None:
     go, asked = threading.Event(), []
 
     def lookup(host: str) -> Sequence[str]:
@@ -87,7 +88,7 @@ async def test_many_who_want_a_name_ask_once() -> None:
         go.wait(5)
         return ("1.2.3.4",)
 
-    names = Names(OPEN, clock=ManualClock(), lookup=lookup)
+    names = DnsResolver(OPEN, clock=ManualClock(), lookup=lookup)
     waiting = [asyncio.create_task(_addresses(names, "a")) for _ in range(20)]
     await asyncio.sleep(0.01)
     waiting[0].cancel()
@@ -99,8 +100,8 @@ async def test_many_who_want_a_name_ask_once() -> None:
     await names.close()
 
 
-async def test_name_servers_that_hang_hold_up_no_other_domain() -> None:
-    """A wildcard has no end of names; and a thread is busy until the system gives up, not until we do."""
+async def test_hanging_name_servers_block_no_other_domain() -> None:
+    """A wildcard has any number of names; and a thread is busy until the system gives up, not until we do."""
     hangs, asked = threading.Event(), []
 
     def look(host: str) -> Sequence[str]:
@@ -110,7 +111,7 @@ async def test_name_servers_that_hang_hold_up_no_other_domain() -> None:
         return ("1.2.3.4",)
 
     options = DnsOptions(threads=16, timeout_seconds=0.2)
-    names = Names(OPEN, clock=ManualClock(), lookup=look, options=options)
+    names = DnsResolver(OPEN, clock=ManualClock(), lookup=look, options=options)
     try:
         await asyncio.gather(*(names.prefetch(f"n{number}.tar.test") for number in range(50)))
         assert await _addresses(names, "well.test") == ["1.2.3.4"]
@@ -122,7 +123,7 @@ async def test_name_servers_that_hang_hold_up_no_other_domain() -> None:
     await names.close()
 
 
-async def _is_held_up(names: Names, host: str) -> bool:
+async def _is_held_up(names: DnsResolver, host: str) -> bool:
     names.forget(host)
     try:
         await names.resolve(host, 80)
@@ -131,10 +132,10 @@ async def _is_held_up(names: Names, host: str) -> bool:
     return False
 
 
-async def test_failures_are_forgotten_when_the_network_has_changed() -> None:
-    """What could not be resolved while we were offline says nothing about the name."""
+async def test_failures_are_dropped_when_the_network_has_changed() -> None:
+    """A name that could not be resolved while we were offline may exist."""
     clock, table = ManualClock(), Table(a=OSError(-3, "try again"), b=("1.2.3.4",))
-    names = Names(OPEN, clock=clock, lookup=table, options=DnsOptions(negative_ttl_seconds=600))
+    names = DnsResolver(OPEN, clock=clock, lookup=table, options=DnsOptions(negative_ttl_seconds=600))
     with pytest.raises(FetchFailure):
         await names.resolve("a", 80)
     await names.resolve("b", 80)
@@ -147,9 +148,9 @@ async def test_failures_are_forgotten_when_the_network_has_changed() -> None:
     assert table.asked == ["a", "b", "a"]
 
 
-async def test_only_so_many_names_are_remembered() -> None:
+async def test_the_number_of_cached_names_is_limited() -> None:
     table = Table(a=("1.1.1.1",), b=("1.1.1.2",), c=("1.1.1.3",))
-    names = Names(OPEN, clock=ManualClock(), lookup=table, options=DnsOptions(max_names=2))
+    names = DnsResolver(OPEN, clock=ManualClock(), lookup=table, options=DnsOptions(max_names=2))
 
     for host in ("a", "b", "a", "c", "a", "b"):
         await names.prefetch(host)
@@ -159,14 +160,16 @@ async def test_only_so_many_names_are_remembered() -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST.", "a.localhost", "a.b.LocalHost."])
-async def test_localhost_is_here_and_nobody_is_asked(host: str) -> None:
+async def test_localhost_is_loopback_without_a_lookup(host: str) -> None:
     """RFC 6761: a name server that answers for it is wrong or worse."""
-    names = Names(OPEN, clock=ManualClock(), lookup=Table())
+    names = DnsResolver(OPEN, clock=ManualClock(), lookup=Table())
 
     assert is_loopback_name(host)
     assert await _addresses(names, host) == ["127.0.0.1"]
     with pytest.raises(FetchFailure) as raised:
-        await Names(Guard(Places()), clock=ManualClock(), lookup=Table()).resolve(host, 80)
+        await DnsResolver(AddressGuard(AddressPolicy()), clock=ManualClock(), lookup=Table()).resolve(
+            host, 80
+        )
     assert raised.value.error_class == "refused_address"
     await names.close()
 
@@ -186,8 +189,8 @@ async def test_localhost_is_here_and_nobody_is_asked(host: str) -> None:
         pytest.param("no address", False, True, id="nonsense"),
     ],
 )
-def test_each_address_is_judged(address: str, allow_private: bool, refused: bool) -> None:
-    found = Guard(Places(allow_private=allow_private)).check(address)
+def test_every_address_is_checked(address: str, allow_private: bool, refused: bool) -> None:
+    found = AddressGuard(AddressPolicy(allow_private=allow_private)).check(address)
 
     assert (found is not None and found.error_class == "refused_address") == refused
 
@@ -201,9 +204,9 @@ def test_each_address_is_judged(address: str, allow_private: bool, refused: bool
         pytest.param("::1", False, id="loopback-v6"),
     ],
 )
-def test_without_a_contact_only_loopback_is_asked(address: str, is_refused: bool) -> None:
-    """Whoever is visited must be able to write to somebody."""
-    found = Guard(Places(allow_private=True), has_contact=False).check(address)
+def test_without_a_contact_only_loopback_is_allowed(address: str, is_refused: bool) -> None:
+    """The owner of a visited site must be able to contact us."""
+    found = AddressGuard(AddressPolicy(allow_private=True), has_contact=False).check(address)
 
     assert (found is not None) == is_refused
     if found is not None:

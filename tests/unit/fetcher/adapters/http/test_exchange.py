@@ -1,4 +1,4 @@
-"""A request as the connector has to know it: what aiohttp's own would be, without what it costs."""
+"""A request as the connector needs it: like aiohttp's own, without its cost."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Wired:
     def start_timeout(self) -> None: ...
 
 
-def asked(url: str, headers: list[tuple[str, str]] = HEADERS, *, method: str = "GET") -> OutgoingRequest:
-    return OutgoingRequest(method, URL(url, encoded=True), headers, context=CONTEXT)
+def asked(url: str, headers: list[tuple[str, str]] = HEADERS) -> OutgoingRequest:
+    return OutgoingRequest(URL(url, encoded=True), headers, tls_context=CONTEXT)
 
 
 def theirs(url: str) -> ClientRequest:
@@ -59,8 +59,8 @@ def theirs(url: str) -> ClientRequest:
 
 
 @pytest.mark.parametrize("url", URLS)
-def test_the_connector_sees_what_it_would_see_of_its_own(url: str) -> None:
-    """A connection is shared, opened and encrypted by these; a new version of the library may want more."""
+def test_a_request_has_the_attributes_of_aiohttps_own(url: str) -> None:
+    """Connections are shared, opened and encrypted by these; a new version of aiohttp may need more."""
     ours, own = asked(url), theirs(url)
 
     names = ("connection_key", "host", "port", "ssl", "method", "url", "proxy", "proxy_auth", "proxy_headers")
@@ -69,8 +69,8 @@ def test_the_connector_sees_what_it_would_see_of_its_own(url: str) -> None:
     assert ours.is_ssl() == own.is_ssl()
 
 
-def test_the_head_is_what_was_asked_for_and_nothing_else() -> None:
-    """A server must get the path as it was found, and no word that nobody chose."""
+def test_the_head_contains_only_what_was_requested() -> None:
+    """A server must receive the path as found, and no header that was not chosen."""
     conn: Any = Wired()
 
     asked("http://a.test:80/b/../%7e?c=%20d").write(conn)
@@ -79,18 +79,18 @@ def test_the_head_is_what_was_asked_for_and_nothing_else() -> None:
     assert conn.written == head + b"User-Agent: Strider/1\r\nX-A: 1\r\nX-A: 2\r\n\r\n"
 
 
-def test_a_host_that_is_named_is_the_one_host() -> None:
-    """Httpx's requests bring theirs; two would be a smuggler's."""
+def test_a_given_host_header_replaces_the_default() -> None:
+    """Two Host headers would let a server and a proxy disagree about the site."""
     conn: Any = Wired()
 
-    asked("http://a.test/", [("host", "b.test")], method="POST").write(conn)
+    asked("http://a.test/", [("host", "b.test")]).write(conn)
 
-    assert conn.written == b"POST / HTTP/1.1\r\nHost: b.test\r\nContent-Length: 0\r\n\r\n"
+    assert conn.written == b"GET / HTTP/1.1\r\nHost: b.test\r\n\r\n"
 
 
 @pytest.mark.parametrize("header", [("X-A", "1\r\nX-B: 2"), ("X-A\r\nX-B", "1")])
-def test_nobody_gets_a_header_in_by_a_line_end(header: tuple[str, str]) -> None:
-    """What a run may set comes from people."""
+def test_line_ends_in_headers_are_refused(header: tuple[str, str]) -> None:
+    """The headers of a run come from people."""
     conn: Any = Wired()
 
     with pytest.raises(ValueError, match=r"[Hh]eader"):
@@ -98,8 +98,8 @@ def test_nobody_gets_a_header_in_by_a_line_end(header: tuple[str, str]) -> None:
     assert conn.written == b""
 
 
-def test_nothing_is_written_on_a_connection_that_goes() -> None:
-    """Its server will never answer; the request is to be made on another one."""
+def test_nothing_is_written_on_a_closing_connection() -> None:
+    """Its server will never respond; the request must be sent on another connection."""
     conn: Any = Wired(is_closing=True)
 
     with pytest.raises(aiohttp.ClientConnectionResetError):
@@ -114,7 +114,7 @@ def test_nothing_is_written_on_a_connection_that_goes() -> None:
         pytest.param("http:///a", aiohttp.InvalidUrlClientError, id="no host"),
     ],
 )
-def test_what_is_no_request_is_refused(url: str, refusal: type[Exception]) -> None:
-    """Names are not resolved for it, and no connection is looked for."""
+def test_invalid_urls_are_refused(url: str, refusal: type[Exception]) -> None:
+    """No name is resolved and no connection is opened for them."""
     with pytest.raises(refusal):
         asked(url)

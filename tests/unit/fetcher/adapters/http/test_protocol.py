@@ -1,4 +1,4 @@
-"""Bytes of a connection, up to the parser: in which packets they come makes no difference."""
+"""Bytes of a connection, up to the parser: how they are split into packets makes no difference."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ from aiohttp.http_exceptions import HttpProcessingError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strider.fetcher.adapters.http.error_mapping import FetchFailure, Phase, failure_of
-from strider.fetcher.adapters.http.protocol import MAX_HEADERS, MAX_LINE_BYTES, READ_BUFFER_BYTES, Wire
+from strider.fetcher.adapters.http.error_mapping import FetchFailure, RequestPhase, map_exception
+from strider.fetcher.adapters.http.protocol import (
+    MAX_HEADERS,
+    MAX_LINE_BYTES,
+    READ_BUFFER_BYTES,
+    ResponseProtocol,
+)
 from strider.fetcher.adapters.http.timeline import RequestTimeline
 
 OK: Final = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -38,7 +43,7 @@ ANSWERS: Final = {
 
 
 class Line(asyncio.Transport):
-    """The other side, which has nothing to do but to be hung up on."""
+    """The transport, which can only be closed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,8 +64,8 @@ class Line(asyncio.Transport):
 
 
 async def _told(packets: Sequence[bytes]) -> tuple[int, bytes, str, bool]:
-    """Give status, body, class of failure, and whether the connection may be kept."""
-    line, wire = Line(), Wire(loop=asyncio.get_running_loop())
+    """Return status, body, error class, and whether the connection may be kept."""
+    line, wire = Line(), ResponseProtocol(loop=asyncio.get_running_loop())
     wire.connection_made(line)
     limits: dict[str, Any] = {"max_line_size": MAX_LINE_BYTES, "max_field_size": MAX_LINE_BYTES}
     wire.set_response_params(
@@ -78,14 +83,14 @@ async def _told(packets: Sequence[bytes]) -> tuple[int, bytes, str, bool]:
             status = message.code
         body = await content.read()
     except (FetchFailure, HttpProcessingError) as error:
-        return status, body, failure_of(error, Phase.RESPONSE_STARTED).error_class, False
+        return status, body, map_exception(error, RequestPhase.RESPONSE_STARTED).error_class, False
     return status, body, "", not (line.is_over or wire.is_unusable(0.0))
 
 
 @pytest.mark.parametrize("name", ANSWERS)
 @settings(max_examples=60, deadline=None)
 @given(cuts=st.lists(st.integers(1, 120), max_size=8))
-def test_packets_make_no_difference(name: str, cuts: list[int]) -> None:
+def test_packet_boundaries_make_no_difference(name: str, cuts: list[int]) -> None:
     whole = ANSWERS[name]
     ends = sorted({0, *(cut for cut in cuts if cut < len(whole)), len(whole)})
     packets = [whole[start:end] for start, end in pairwise(ends)]
@@ -104,7 +109,7 @@ def test_packets_make_no_difference(name: str, cuts: list[int]) -> None:
         ("no status", (0, b"", "bad_status_line", False)),
     ],
 )
-def test_what_is_wrong_behind_an_answer_costs_its_connection_alone(
+def test_invalid_bytes_after_a_response_cost_only_the_connection(
     name: str, told: tuple[int, bytes, str, bool]
 ) -> None:
     assert asyncio.run(_told([ANSWERS[name]])) == told

@@ -1,4 +1,4 @@
-"""Bytes in hand: bounded, and nobody waits for himself."""
+"""The body budget: limited, without deadlocks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from strider.fetcher.adapters import BodyBudget
+from strider.fetcher.adapters.state.body_budget import BodyBudget
 from strider.messaging.errors import Unavailable
 
 
@@ -15,7 +15,7 @@ async def _settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_who_goes_over_waits_until_others_are_done() -> None:
+async def test_a_reader_beyond_the_budget_waits_for_others() -> None:
     budget = BodyBudget(100, bytes_per_reader=0)
     first, second = budget.open_hold(), budget.open_hold()
     assert first.add(80) is None
@@ -31,7 +31,7 @@ async def test_who_goes_over_waits_until_others_are_done() -> None:
     assert budget.held_bytes == 50
 
 
-async def test_some_is_kept_for_what_comes_before_everybody_has_stopped() -> None:
+async def test_a_reserve_is_kept_for_bytes_on_their_way() -> None:
     budget = BodyBudget(800, bytes_per_reader=0)
     first, second = budget.open_hold(), budget.open_hold()
 
@@ -45,8 +45,8 @@ async def test_some_is_kept_for_what_comes_before_everybody_has_stopped() -> Non
     await asyncio.wait_for(waiting, 1)
 
 
-def test_the_more_bodies_come_the_sooner_they_stop() -> None:
-    """Each of those that are being read may still get a little; so much is kept free, up to a half."""
+def test_the_reserve_grows_with_the_number_of_readers() -> None:
+    """Each current reader may still receive a little; so much is reserved, up to a half."""
     budget = BodyBudget(800, bytes_per_reader=50)
 
     few, many = [budget.open_hold() for _ in range(4)], [budget.open_hold() for _ in range(20)]
@@ -64,8 +64,8 @@ def test_the_more_bodies_come_the_sooner_they_stop() -> None:
     assert budget.is_over
 
 
-async def test_the_oldest_goes_on_whatever_is_in_hand() -> None:
-    """If everybody waited for room, nobody would ever make some."""
+async def test_the_oldest_holder_never_waits() -> None:
+    """If every holder waited for room, there would never be any."""
     budget = BodyBudget(100, bytes_per_reader=0)
     first, second = budget.open_hold(), budget.open_hold()
     assert first.add(60) is None
@@ -81,9 +81,9 @@ async def test_the_oldest_goes_on_whatever_is_in_hand() -> None:
     await asyncio.wait_for(late_task, 1)
 
 
-async def test_nothing_is_begun_while_there_is_no_room() -> None:
-    """A pause that is stated: whoever looks sees what is waited for."""
-    budget = BodyBudget(100, patience_seconds=0.01)
+async def test_no_request_starts_while_the_budget_is_exceeded() -> None:
+    """A pause that readiness reports with its reason."""
+    budget = BodyBudget(100, wait_seconds=0.01)
     holding = budget.open_hold()
     alone = holding.add(101)
     assert alone is not None
@@ -95,8 +95,8 @@ async def test_nothing_is_begun_while_there_is_no_room() -> None:
     await budget.wait_for_room()
 
 
-async def test_what_is_forgotten_is_given_back() -> None:
-    """A message whose partition goes to somebody else is dropped, with all that it holds."""
+async def test_a_dropped_hold_is_released() -> None:
+    """A message whose partition is reassigned is dropped, with everything it holds."""
     budget = BodyBudget(100, bytes_per_reader=0)
     holding = budget.open_hold()
     holding.add(60)
@@ -106,7 +106,7 @@ async def test_what_is_forgotten_is_given_back() -> None:
     assert budget.held_bytes == 0
 
 
-def test_giving_back_twice_gives_back_once() -> None:
+def test_a_second_release_changes_nothing() -> None:
     budget = BodyBudget(100, bytes_per_reader=0)
     first, second = budget.open_hold(), budget.open_hold()
     first.add(10)

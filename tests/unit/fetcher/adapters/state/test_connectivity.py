@@ -1,4 +1,4 @@
-"""Whose network is down: the site's or ours."""
+"""Connectivity: whether the site's network is down, or ours."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import pytest
 from structlog.testing import capture_logs
 
 from strider.contracts.generated.enums import ErrorClass
-from strider.fetcher.adapters import ConnectivityMonitor, ConnectivityOptions
+from strider.fetcher.adapters.state.connectivity import ConnectivityMonitor, ConnectivityOptions
 from strider.fetcher.core import may_be_local_outage
 from strider.messaging.errors import Unavailable
 from strider.messaging.inprocess.virtual_clock import EventLoopClock, simulate
+from strider.runtime.observability import log_events
 
 ENDPOINTS = ("one.test:443", "two.test:53")
 
 
 class Internet:
-    """Endpoints that can be reached or not, and count who comes."""
+    """Endpoints that can be reached or not, and count connections."""
 
     def __init__(self) -> None:
         self.reachable: set[str] = set()
@@ -34,7 +35,7 @@ class Internet:
         if place not in self.reachable:
             raise OSError(101, "Network is unreachable")
 
-    def uplink(self, endpoints: tuple[str, ...] = ENDPOINTS) -> ConnectivityMonitor:
+    def monitor(self, endpoints: tuple[str, ...] = ENDPOINTS) -> ConnectivityMonitor:
         return ConnectivityMonitor(
             ConnectivityOptions(endpoints), clock=self.clock, dial=self.dial, on_change=self._changed
         )
@@ -59,111 +60,115 @@ def _simulated(act: Callable[[Internet], Coroutine[Any, Any, None]]) -> None:
         pytest.param(set(), True, id="none"),
     ],
 )
-def test_one_endpoint_in_reach_is_enough(reachable: set[str], is_down: bool) -> None:
-    """A reliable host may be down too, and that must stop nobody."""
+def test_one_reachable_endpoint_is_enough(reachable: set[str], is_down: bool) -> None:
+    """A reliable host may be down too, and must not pause fetching."""
 
     async def act(internet: Internet) -> None:
         internet.reachable = reachable
-        uplink = internet.uplink()
+        monitor = internet.monitor()
 
-        assert (await uplink.is_down(), uplink.is_offline, internet.changes) == (
+        assert (await monitor.is_outage(), monitor.is_offline, internet.changes) == (
             is_down,
             is_down,
             int(is_down),
         )
-        await uplink.close()
+        await monitor.close()
 
     _simulated(act)
 
 
 def test_endpoints_that_hang_cost_two_seconds_together() -> None:
-    """The verdict must come before the lease of the failure ends."""
+    """The result must come before the lease of the failed request ends."""
 
     async def act(internet: Internet) -> None:
         internet.hangs = True
-        uplink = internet.uplink()
+        monitor = internet.monitor()
 
-        assert await uplink.is_down()
+        assert await monitor.is_outage()
         assert internet.clock.monotonic() == 2.0
-        await uplink.close()
+        await monitor.close()
 
     _simulated(act)
 
 
-def test_without_endpoints_nobody_is_asked_and_nothing_is_ours() -> None:
+def test_without_endpoints_nothing_is_checked() -> None:
     async def act(internet: Internet) -> None:
-        uplink = internet.uplink(())
+        monitor = internet.monitor(())
 
-        assert (await uplink.is_down(), internet.dials) == (False, [])
-        await uplink.require()
+        assert (await monitor.is_outage(), internet.dials) == (False, [])
+        await monitor.require_online()
 
     _simulated(act)
 
 
-def test_many_failures_make_one_look_a_second() -> None:
-    """Endpoints are other people's machines; a storm of dead sites must not become one of ours."""
+def test_many_failures_cause_one_check_a_second() -> None:
+    """The endpoints are not ours; many dead sites must not cause many checks."""
 
     async def act(internet: Internet) -> None:
         internet.reachable = set(ENDPOINTS[:1])
-        uplink = internet.uplink(ENDPOINTS[:1])
+        monitor = internet.monitor(ENDPOINTS[:1])
         async with asyncio.TaskGroup() as group:
             for number in range(300):
-                group.create_task(_later(number / 100, uplink.is_down))
+                group.create_task(_later(number / 100, monitor.is_outage))
 
         assert [round(at) for at, _ in internet.dials] == [0, 1, 2, 3]
 
     _simulated(act)
 
 
-def test_an_answer_from_the_internet_spares_the_look_and_one_from_here_does_not() -> None:
+def test_a_response_from_the_internet_replaces_a_check_and_a_local_one_does_not() -> None:
     async def act(internet: Internet) -> None:
         internet.reachable = set(ENDPOINTS)
-        uplink = internet.uplink()
+        monitor = internet.monitor()
         for address in ("93.184.216.34:443", "[2606:2800:220:1::1]:80"):
-            uplink.record_response(address)
-            assert not await uplink.is_down()
+            monitor.record_response(address)
+            assert not await monitor.is_outage()
         assert internet.dials == []
 
-        uplink.record_response("127.0.0.1:80")
-        assert (await uplink.is_down(), len(internet.dials)) == (False, 2)
+        monitor.record_response("127.0.0.1:80")
+        assert (await monitor.is_outage(), len(internet.dials)) == (False, 2)
 
     _simulated(act)
 
 
 @pytest.mark.req("S2.1.7", "S2.1.8")
-def test_an_outage_is_told_every_thirty_seconds_and_ends_by_itself() -> None:
+def test_an_outage_is_logged_every_thirty_seconds_and_ends_by_itself() -> None:
     async def act(internet: Internet) -> None:
-        uplink = internet.uplink()
+        monitor = internet.monitor()
         with capture_logs() as lines:
-            assert await uplink.is_down()
-            with pytest.raises(Unavailable, match=r"we are offline: none of one.test:443, two.test:53"):
-                await uplink.require()
+            assert await monitor.is_outage()
+            with pytest.raises(Unavailable, match=r"offline: none of one.test:443, two.test:53"):
+                await monitor.require_online()
             await asyncio.sleep(100)
             with pytest.raises(Unavailable):
-                await uplink.require()
+                await monitor.require_online()
             internet.reachable = {"one.test:443"}
-            await uplink.require()
+            await monitor.require_online()
 
         told = [line["event"] for line in lines]
-        assert told == ["Network Down", *["Waiting for Network"] * 3, "Network Back"]
-        assert (uplink.is_offline, internet.changes) == (False, 2)
-        await uplink.close()
+        assert told == [
+            log_events.NETWORK_LOST.text,
+            *[log_events.NETWORK_STILL_LOST.text] * 3,
+            log_events.NETWORK_RECOVERED.text,
+        ]
+        assert (monitor.is_offline, internet.changes) == (False, 2)
+        await monitor.close()
 
     _simulated(act)
 
 
-def test_who_waits_for_the_network_is_let_go_when_the_process_ends() -> None:
+def test_waiters_for_the_network_are_released_at_shutdown() -> None:
     async def act(internet: Internet) -> None:
-        uplink = internet.uplink()
-        await uplink.is_down()
+        monitor = internet.monitor()
+        await monitor.is_outage()
         await asyncio.sleep(2)
-        waiting = asyncio.create_task(uplink.require())
+        waiting = asyncio.create_task(monitor.require_online())
         await asyncio.sleep(1)
-        uplink.shut_down()
+        monitor.shut_down()
         await waiting
 
-        assert (internet.clock.monotonic() < 4, await uplink.is_down()) == (True, False)
-        await uplink.close()
+        assert (internet.clock.monotonic() < 4, await monitor.is_outage()) == (True, False)
+        await monitor.close()
 
     _simulated(act)
 
@@ -179,8 +184,8 @@ def test_who_waits_for_the_network_is_let_go_when_the_process_ends() -> None:
         pytest.param(ErrorClass.BAD_HEADER, False, id="protocol"),
     ],
 )
-def test_only_what_silence_would_look_like_raises_doubt(error: ErrorClass, is_ours: bool) -> None:
-    """Whoever refuses or answers nonsense is there."""
+def test_only_errors_like_an_outage_are_checked(error: ErrorClass, is_ours: bool) -> None:
+    """An endpoint that refuses or responds with anything is there."""
     assert may_be_local_outage(error) is is_ours
 
 

@@ -1,41 +1,22 @@
-"""Marks: together where they can be, and never twice."""
+"""Lease marks: in batches where possible, and never twice."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from strider.contracts.generated.events import FetchRequested
-from strider.fetcher.adapters import Leases, StartedLease
-from strider.fetcher.adapters.state.lease_marker import MAX_GATHER_SECONDS
+from strider.fetcher.adapters.state.lease_marker import MAX_GATHER_SECONDS, LeaseMarker, StartedLease
 from strider.frontier.models import StartMark, StartResult
 from strider.messaging.errors import Unavailable
-from tests.unit.fetcher.builders import request
-
-
-class ManualClock:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.seconds = 100.0
-
-    def now(self) -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC)
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    async def sleep(self, seconds: float) -> None:
-        self.seconds += seconds
-        await asyncio.sleep(0)
+from tests.unit.fetcher.builders import ManualClock, a_request
 
 
 class Store:
-    """Marks as a store keeps them: by lease, for whoever came with which nonce."""
+    """A store of marks: by lease, for the nonce that came first."""
 
     def __init__(self, *, failures: int = 0, lost_answers: int = 0) -> None:
         self.calls: list[tuple[tuple[str, ...], str, int]] = []
@@ -61,13 +42,13 @@ class Store:
 
 
 def lease(name: str, **more: Any) -> FetchRequested:
-    return request(lease_id=name, **more)
+    return a_request(lease_id=name, **more)
 
 
-async def test_what_comes_in_one_turn_goes_in_one_call() -> None:
+async def test_marks_of_one_iteration_are_one_call() -> None:
     """A round trip for each request would cost more than the request."""
     store = Store()
-    leases = Leases(store, clock=ManualClock(), process_name="w")
+    leases = LeaseMarker(store, clock=ManualClock(), process_name="w")
 
     found = await asyncio.gather(*(leases.mark_started(lease(str(n))) for n in range(5)))
 
@@ -75,26 +56,26 @@ async def test_what_comes_in_one_turn_goes_in_one_call() -> None:
     assert store.calls == [(("0", "1", "2", "3", "4"), "w:1", 30_000)]
 
 
-async def _after(turns: int, leases: Leases) -> StartedLease | None:
+async def _after(turns: int, leases: LeaseMarker) -> StartedLease | None:
     for _ in range(turns):
         await asyncio.sleep(0)
     return await leases.mark_started(lease(str(turns)))
 
 
-async def test_what_begins_turn_by_turn_goes_together_until_a_turn_brings_nothing() -> None:
-    """Messages that were read together are taken up one a turn."""
+async def test_marks_of_successive_iterations_are_gathered() -> None:
+    """Messages that were polled together are started one per iteration of the event loop."""
     store = Store()
-    leases = Leases(store, clock=ManualClock(), process_name="w")
+    leases = LeaseMarker(store, clock=ManualClock(), process_name="w")
 
     await asyncio.gather(*(_after(turns, leases) for turns in (0, 1, 2, 3, 20)))
 
     assert [call[0] for call in store.calls] == [("0", "1", "2", "3"), ("20",)]
 
 
-async def test_marks_that_come_and_come_are_not_held_up() -> None:
-    """The time of a request runs from its wish for a mark."""
+async def test_gathering_marks_has_a_time_limit() -> None:
+    """The time of a request runs from the moment its mark is requested."""
     store, clock = Store(), ManualClock()
-    leases = Leases(store, clock=clock, process_name="w")
+    leases = LeaseMarker(store, clock=clock, process_name="w")
 
     async def dawdle() -> None:
         for _ in range(12):
@@ -106,35 +87,35 @@ async def test_marks_that_come_and_come_are_not_held_up() -> None:
     assert max(len(call[0]) for call in store.calls) <= 5
 
 
-async def test_each_deadline_has_a_call_of_its_own_and_each_call_a_nonce() -> None:
+async def test_each_deadline_has_its_own_call_and_nonce() -> None:
     store = Store()
-    leases = Leases(store, clock=ManualClock(), process_name="w")
+    leases = LeaseMarker(store, clock=ManualClock(), process_name="w")
 
     await asyncio.gather(*(leases.mark_started(lease(str(n), deadline_ms=1000 + n % 2)) for n in range(4)))
 
     assert store.calls == [(("0", "2"), "w:1", 1000), (("1", "3"), "w:2", 1001)]
 
 
-async def test_a_lease_of_somebody_else_is_gone() -> None:
+async def test_a_lease_of_another_fetcher_is_gone() -> None:
     store = Store()
-    mine, theirs = (Leases(store, clock=ManualClock(), process_name=name) for name in ("a", "b"))
+    mine, theirs = (LeaseMarker(store, clock=ManualClock(), process_name=name) for name in ("a", "b"))
 
     assert await theirs.mark_started(lease("x")) == StartedLease(100.0, 5_000_000)
     assert await mine.mark_started(lease("x")) is None
 
 
-async def test_a_lease_that_was_ours_is_not_ours_again() -> None:
-    """A message that comes again to the process that has handled it is as late as anywhere else."""
-    leases = Leases(Store(), clock=ManualClock(), process_name="w")
+async def test_a_lease_is_not_marked_twice() -> None:
+    """A message that is redelivered to the process that handled it is as late as anywhere else."""
+    leases = LeaseMarker(Store(), clock=ManualClock(), process_name="w")
 
     assert await leases.mark_started(lease("x")) is not None
     assert await leases.mark_started(lease("x")) is None
 
 
-async def test_a_lost_answer_is_asked_for_again_and_its_time_has_run() -> None:
-    """What the store has noted as started is ours, from when it may have noted it."""
+async def test_a_mark_whose_reply_was_lost_is_repeated_and_keeps_its_time() -> None:
+    """A mark that the store has made is ours, from the time it may have been made."""
     clock, store = ManualClock(), Store(lost_answers=1)
-    leases = Leases(store, clock=clock, process_name="w")
+    leases = LeaseMarker(store, clock=clock, process_name="w")
     with pytest.raises(Unavailable):
         await leases.mark_started(lease("x"))
     clock.seconds += 7
@@ -145,8 +126,8 @@ async def test_a_lost_answer_is_asked_for_again_and_its_time_has_run() -> None:
     assert [nonce for _, nonce, _ in store.calls] == ["w:1", "w:1", "w:2"]
 
 
-async def test_an_outage_reaches_everyone_who_waits() -> None:
-    leases = Leases(Store(failures=1), clock=ManualClock(), process_name="w")
+async def test_an_outage_fails_every_waiter() -> None:
+    leases = LeaseMarker(Store(failures=1), clock=ManualClock(), process_name="w")
 
     found = await asyncio.gather(
         *(leases.mark_started(lease(str(n))) for n in range(3)), return_exceptions=True
@@ -155,8 +136,8 @@ async def test_an_outage_reaches_everyone_who_waits() -> None:
     assert [type(each) for each in found] == [Unavailable] * 3
 
 
-async def test_who_leaves_early_does_not_stop_the_others() -> None:
-    leases = Leases(Store(), clock=ManualClock(), process_name="w")
+async def test_a_cancelled_waiter_does_not_stop_the_others() -> None:
+    leases = LeaseMarker(Store(), clock=ManualClock(), process_name="w")
     leaving = asyncio.create_task(leases.mark_started(lease("x")))
     staying = asyncio.create_task(leases.mark_started(lease("y")))
     await asyncio.sleep(0)
@@ -165,5 +146,5 @@ async def test_who_leaves_early_does_not_stop_the_others() -> None:
     assert await staying == StartedLease(100.0, 5_000_000)
 
 
-def test_a_moment_of_ours_is_told_in_the_stores_time() -> None:
+def test_monotonic_times_convert_to_the_stores_clock() -> None:
     assert StartedLease(100.0, 5_000_000).at_us(101.5) == 6_500_000

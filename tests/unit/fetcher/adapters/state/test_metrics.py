@@ -1,35 +1,35 @@
-"""What a fetcher counts: for Prometheus, and for its heartbeats."""
+"""Counts of a fetcher, for Prometheus and for its heartbeat."""
 
 from __future__ import annotations
 
 import pytest
 
 from strider.contracts.generated.enums import ErrorClass
-from strider.fetcher.adapters.state.metrics import Tally
+from strider.fetcher.adapters.state.metrics import FetchMetrics
 from strider.fetcher.core import FailedFetch, FetchedResponse, RedirectRules, interpret_result
 from strider.runtime.observability.metrics import Metrics
 from strider.storage.worker_heartbeats import WorkerTotals
-from tests.unit.fetcher.builders import TRACE, answer, request
-
-from .test_lease_marker import ManualClock
+from tests.unit.fetcher.builders import TRACE, ManualClock, a_request, a_response
 
 
-def _ended(tally: Tally, lease: str, came: FetchedResponse | FailedFetch) -> None:
-    wanted = request(lease_id=lease)
-    tally.request_started(wanted)
-    tally.request_finished(lease, interpret_result(wanted, came, made=TRACE, rules=RedirectRules()).completed)
+def _ended(fetch_metrics: FetchMetrics, lease: str, result: FetchedResponse | FailedFetch) -> None:
+    wanted = a_request(lease_id=lease)
+    fetch_metrics.request_started(wanted)
+    fetch_metrics.request_finished(
+        lease, interpret_result(wanted, result, trace=TRACE, rules=RedirectRules()).completed
+    )
 
 
 @pytest.mark.req("S3.14.1", "S3.14.2", "S3.14.3", "S3.14.4", "S3.14.8")
 def test_what_was_fetched_is_counted_by_status_and_outcome_and_rated_over_a_minute() -> None:
     metrics, clock = Metrics(()), ManualClock()
-    tally = Tally(metrics, clock=clock)
+    fetch_metrics = FetchMetrics(metrics, clock=clock)
     for number in range(6):
-        _ended(tally, f"good-{number}", answer(b"<p>12345"))
-    _ended(tally, "gone", answer(status=404))
-    _ended(tally, "down", FailedFetch(ErrorClass.CONNECT_REFUSED))
+        _ended(fetch_metrics, f"good-{number}", a_response(b"<p>12345"))
+    _ended(fetch_metrics, "gone", a_response(status=404))
+    _ended(fetch_metrics, "down", FailedFetch(ErrorClass.CONNECT_REFUSED))
     clock.seconds += 10
-    tally.update_rates()
+    fetch_metrics.update_rates()
 
     lines = metrics.render().decode().splitlines()
     ours = [line for line in lines if line.startswith("crawler_") and "_created" not in line]
@@ -47,35 +47,35 @@ def test_what_was_fetched_is_counted_by_status_and_outcome_and_rated_over_a_minu
     }
 
 
-def test_rates_forget_what_is_older_than_a_minute() -> None:
+def test_rates_cover_the_last_minute_only() -> None:
     metrics, clock = Metrics(()), ManualClock()
-    tally = Tally(metrics, clock=clock)
+    fetch_metrics = FetchMetrics(metrics, clock=clock)
     for number in range(60):
-        _ended(tally, str(number), answer(b"<p>"))
+        _ended(fetch_metrics, str(number), a_response(b"<p>"))
     for _ in range(30):
         clock.seconds += 5
-        tally.update_rates()
+        fetch_metrics.update_rates()
 
     assert "crawler_pages_per_second 0.0" in metrics.render().decode().splitlines()
 
 
-def test_what_was_done_is_told_once() -> None:
-    tally = Tally(Metrics(()), clock=ManualClock())
-    _ended(tally, "1", answer(b"<p>"))
-    news, total = tally.unreported_counts()
+def test_counts_are_reported_once() -> None:
+    fetch_metrics = FetchMetrics(Metrics(()), clock=ManualClock())
+    _ended(fetch_metrics, "1", a_response(b"<p>"))
+    news, total = fetch_metrics.unreported_counts()
     assert news == WorkerTotals(1, 0, 3)
-    assert tally.unreported_counts()[0] == news, "what could not be told is told the next time"
+    assert fetch_metrics.unreported_counts()[0] == news, "what could not be told is told the next time"
 
-    tally.mark_reported(total)
-    _ended(tally, "2", FailedFetch(ErrorClass.CONNECT_REFUSED))
-    assert tally.unreported_counts()[0] == WorkerTotals(0, 1, 0)
+    fetch_metrics.mark_reported(total)
+    _ended(fetch_metrics, "2", FailedFetch(ErrorClass.CONNECT_REFUSED))
+    assert fetch_metrics.unreported_counts()[0] == WorkerTotals(0, 1, 0)
 
 
-def test_the_oldest_request_in_hand_is_the_one_that_is_shown() -> None:
-    tally = Tally(Metrics(()), clock=ManualClock())
+def test_the_current_url_is_that_of_the_oldest_request() -> None:
+    fetch_metrics = FetchMetrics(Metrics(()), clock=ManualClock())
     for name in ("a", "b"):
-        tally.request_started(request(f"https://site.test/{name}", lease_id=name))
-    shown = (tally.in_flight, tally.current_url)
-    tally.request_finished("a", None)
+        fetch_metrics.request_started(a_request(f"https://site.test/{name}", lease_id=name))
+    shown = (fetch_metrics.in_flight, fetch_metrics.current_url)
+    fetch_metrics.request_finished("a", None)
 
-    assert (shown, tally.current_url) == ((2, "https://site.test/a"), "https://site.test/b")
+    assert (shown, fetch_metrics.current_url) == ((2, "https://site.test/a"), "https://site.test/b")

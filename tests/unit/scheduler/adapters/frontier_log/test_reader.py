@@ -1,4 +1,4 @@
-"""The truth topics, read to their end."""
+"""Reading the frontier log to its end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER
 from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus, simulate
-from strider.scheduler.adapters import TopicFrontierLogReader, TopicFrontierLogs
+from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader
+from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLogs
 from strider.scheduler.ports import ClosedEntry
 
 PENDING = EntryRecorded("news", "0" * 64, "https://a.test/", "a.test", "pending", "run", "spec", 1, 2)

@@ -1,4 +1,4 @@
-"""Records of entries, read without making events of them."""
+"""Partial decoding of entry records."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from strider.frontier.rebuild_records import RecordedEntry
 from strider.frontier.redis.argument_encoding import ScopeNumbers, encode_accepted, encode_recorded
 from strider.frontier.redis.id_interning import InternedIds
 from strider.scheduler.adapters.frontier_log.record_decoder import EntryRecordDecoder
-from strider.scheduler.core import Fate, disposition_of
+from strider.scheduler.core.entries.state import EntryDisposition, disposition_of
 from strider.scheduler.ports import ClosedEntry
-from strider.scheduler.shard.rebuild_batch import entry_of
+from strider.scheduler.shard.rebuild_batch import entry_record_of
 
 CODEC = Codec(SchemaStore.bundled())
 PLAIN = EntryRecorded("news", "0" * 64, "https://a.test/x", "a.test", "pending", "run", "spec", 5, 2_000)
@@ -92,10 +92,10 @@ def test_of_what_is_closed_all_is_told_that_a_rebuild_has_to_know(records: list[
     for entry, found in zip(records, read(*records), strict=True):
         if entry.state in {"completed", "failed"}:
             assert isinstance(found, ClosedEntry)
-            told = entry_of(found)
+            told = entry_record_of(found)
             assert [getattr(told, name) for name in names] == [getattr(entry, name) for name in names]
             assert found.seed_token == entry.seed_token
-            assert found.is_forgotten == (disposition_of(entry) is Fate.CLOSE_AND_FORGET)
+            assert found.is_forgotten == (disposition_of(entry) is EntryDisposition.CLOSE_AND_FORGET)
 
 
 @given(st.lists(entries().filter(lambda entry: entry.state == "pending"), max_size=6))
@@ -134,7 +134,7 @@ def test_a_broken_url_of_what_is_closed_costs_no_shard() -> None:
     broken = reader.decode(b"key", value.replace(b"/x", b"/\xff"))
 
     assert isinstance(broken, ClosedEntry)
-    assert entry_of(broken).url == "https://a.test/\ufffd"
+    assert entry_record_of(broken).url == "https://a.test/\ufffd"
 
 
 @pytest.mark.parametrize("cut", [9, 40, 100])

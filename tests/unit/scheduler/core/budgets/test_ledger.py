@@ -1,4 +1,4 @@
-"""Parts of a budget: never more than there is, and in the end all of it, whatever is repeated or late."""
+"""Shares of a budget: never more than its limit, and in the end all of it, with repeats and delays."""
 
 from __future__ import annotations
 
@@ -10,17 +10,11 @@ from dataclasses import dataclass, replace
 import pytest
 
 from strider.contracts.generated.events import JobEvent
-from strider.scheduler.core import (
-    BudgetAmount,
-    BudgetedFetch,
-    BudgetLimits,
-    ReservationRequest,
-    ReservationStatus,
-    RunBudgets,
-    ShardOwner,
-)
-from strider.scheduler.core.budgets.ledger import BudgetMeasure, Ledger
-from strider.scheduler.core.budgets.limits import scrap
+from strider.scheduler.core.budgets.claims import ShardOwner
+from strider.scheduler.core.budgets.ledger import BudgetLedger, BudgetMeasure
+from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits, smallest_useful_bytes
+from strider.scheduler.core.budgets.reservations import ReservationRequest, ReservationStatus, RunBudgets
+from strider.scheduler.core.budgets.usage import BudgetedFetch
 
 RUN = "run"
 
@@ -33,7 +27,7 @@ def said(what: str, shard: int, pages: int, *, epoch: int = 1, used: int = 0, li
 
 
 def parts(*events: JobEvent) -> dict[int, int]:
-    ledger = Ledger()
+    ledger = BudgetLedger()
     for event in events:
         ledger.apply(event)
     return {shard: share.allowed for shard, share in ledger.pool(RUN).shares.items()}
@@ -67,7 +61,7 @@ def test_parts_of_a_budget(events: list[JobEvent], allowed: dict[int, int]) -> N
 
 def test_the_time_of_a_run_begins_with_the_first_word_about_it() -> None:
     """Every later word names it as well, because words age."""
-    ledger = Ledger()
+    ledger = BudgetLedger()
     ledger.apply(replace(WANT_6, at_ms=500, counts={"began_ms": 70, "epoch": 1}))
     ledger.apply(replace(WANT_5, at_ms=90))
 
@@ -139,7 +133,7 @@ class Crawl:
             RUN, f"{shard}-{process.epoch}-{self.sequence}", entry, host_of(entry), self.limits
         )
         answer = process.budgets.reserve(bid, owner=self.owner(process, shard), now=self.now)
-        if answer.status is ReservationStatus.FULL:
+        if answer.status is ReservationStatus.MUST_WAIT:
             self.waiting[shard].append(self.waiting[shard].pop(0))
             return
         self.waiting[shard].remove(entry)
@@ -158,7 +152,7 @@ class Crawl:
         is_failure = self.random.random() < 0.25
         size = min(self.random.randint(0, self.limits.request.bytes), flight.most.bytes)
         fetch = flight.came(has_page=not is_failure, size=size)
-        process.budgets.use(flight.shard, fetch)
+        process.budgets.record_fetch(flight.shard, fetch)
         before = self.truth.get(fetch.entry_id)
         cost = fetch.cost if before is None else fetch.cost.plus(before.cost)
         self.truth[fetch.entry_id] = replace(fetch, cost=cost)
@@ -171,7 +165,7 @@ class Crawl:
         after = self.processes[number] = Process(before.shards, before.epoch + 1)
         after.hear(self.log, len(self.log))
         for shard in after.shards:
-            after.budgets.begin_count(shard)
+            after.budgets.begin_recount(shard)
             for fetch in self.truth.values():
                 if fetch.entry_id.startswith(f"{shard}/"):
                     after.budgets.restore_fetch(shard, fetch)
@@ -247,7 +241,7 @@ def test_a_budget_of_bytes_is_never_exceeded_and_only_scraps_are_left(seed: int,
         assert crawl.bytes() <= most
 
     assert crawl.is_over, "somebody waits for ever"
-    assert not crawl.closed or most - crawl.bytes() < scrap(most, 100)
+    assert not crawl.closed or most - crawl.bytes() < smallest_useful_bytes(most, 100)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -264,12 +258,12 @@ def test_hosts_have_budgets_of_their_own(seed: int) -> None:
     assert crawl.is_over
     assert all(crawl.pages(host) <= 5 and crawl.bytes(host) <= 600 for host in hosts)
     for host in hosts:
-        is_used_up = crawl.pages(host) == 5 or 600 - crawl.bytes(host) < scrap(600, 100)
+        is_used_up = crawl.pages(host) == 5 or 600 - crawl.bytes(host) < smallest_useful_bytes(600, 100)
         assert is_used_up or not {f"pages of host {host}", f"bytes of host {host}"} & set(crawl.closed)
 
 
 def test_what_one_measure_has_not_is_not_asked_of_the_other() -> None:
-    ledger = Ledger()
+    ledger = BudgetLedger()
     ledger.apply(WANT_6)
 
     assert ledger.pool(RUN, BudgetMeasure.BYTES).limit == 0

@@ -1,20 +1,19 @@
-"""Places of a budget within one shard: reserved, used, given back; and what the shard says of them."""
+"""Reservations of a budget within one shard, and the claims of the shard."""
 
 from __future__ import annotations
 
 import pytest
 
 from strider.contracts.generated.events import JobEvent
-from strider.scheduler.core import (
-    BudgetAmount,
-    BudgetedFetch,
-    BudgetLimits,
+from strider.scheduler.core.budgets.claims import ShardOwner
+from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits
+from strider.scheduler.core.budgets.reservations import (
     ReservationRequest,
     ReservationResult,
     ReservationStatus,
     RunBudgets,
-    ShardOwner,
 )
+from strider.scheduler.core.budgets.usage import BudgetedFetch
 
 OWNER = ShardOwner(3, 7, 4)
 MOST = 8
@@ -50,7 +49,7 @@ def use(  # each is something else to vary
     bid = a_bid(number, limits)
     cost = BudgetAmount(0, size, ms)
     fetch = BudgetedFetch("run", bid.entry_id, bid.host, limits, number, has_page, cost, bid.lease_id)
-    return budgets.use(3, fetch)
+    return budgets.record_fetch(3, fetch)
 
 
 def told(budgets: RunBudgets, *, now: float = 0.0) -> list[tuple[str, int]]:
@@ -82,10 +81,13 @@ def test_nothing_is_given_before_the_log_has_the_part() -> None:
     """Asked for when the first entry has its turn, a block at a time; said once."""
     budgets = RunBudgets()
 
-    assert reserve(budgets, 0) is ReservationStatus.FULL
+    assert reserve(budgets, 0) is ReservationStatus.MUST_WAIT
     assert told(budgets) == [("quota_wanted", 1)]
     assert told(budgets) == []
-    assert [reserve(budgets, 0), reserve(budgets, 1)] == [ReservationStatus.GRANTED, ReservationStatus.FULL]
+    assert [reserve(budgets, 0), reserve(budgets, 1)] == [
+        ReservationStatus.GRANTED,
+        ReservationStatus.MUST_WAIT,
+    ]
     assert told(budgets) == [("quota_wanted", 2)]
 
 
@@ -95,19 +97,19 @@ def test_a_failure_gives_its_place_back() -> None:
     assert [reserve(budgets, n) for n in range(3)] == [
         ReservationStatus.GRANTED,
         ReservationStatus.GRANTED,
-        ReservationStatus.FULL,
+        ReservationStatus.MUST_WAIT,
     ]
 
     use(budgets, 0, has_page=False)
 
-    assert [reserve(budgets, n) for n in (2, 3)] == [ReservationStatus.GRANTED, ReservationStatus.FULL]
+    assert [reserve(budgets, n) for n in (2, 3)] == [ReservationStatus.GRANTED, ReservationStatus.MUST_WAIT]
 
 
 def test_a_lease_that_ends_without_a_word_gives_its_place_back() -> None:
     budgets = granted(1)
     reserve(budgets, 0)
 
-    budgets.give_back(3, "run", "3-7-0")
+    budgets.release_reservation(3, "run", "3-7-0")
 
     assert reserve(budgets, 1) is ReservationStatus.GRANTED
 
@@ -118,7 +120,7 @@ def test_repeats_count_once() -> None:
         reserve(budgets, 0)
         use(budgets, 0)
 
-    assert [reserve(budgets, n) for n in (1, 2)] == [ReservationStatus.GRANTED, ReservationStatus.FULL]
+    assert [reserve(budgets, n) for n in (1, 2)] == [ReservationStatus.GRANTED, ReservationStatus.MUST_WAIT]
 
 
 def test_no_number_is_no_limit_and_nothing_is_kept_of_it() -> None:
@@ -153,7 +155,7 @@ def test_nothing_is_given_of_what_is_on_its_way_back() -> None:
     budgets.ledger.apply(other("quota_wanted", 5))
     [returned] = budgets.pending_claims(OWNER, now=9.0, now_ms=1)
 
-    assert reserve(budgets, 1, now=9.1) is ReservationStatus.FULL
+    assert reserve(budgets, 1, now=9.1) is ReservationStatus.MUST_WAIT
     [wanted] = budgets.pending_claims(OWNER, now=9.1, now_ms=1)
     for word in (returned, wanted):
         budgets.ledger.apply(word)
@@ -167,7 +169,7 @@ def test_a_budget_is_used_up_when_all_of_it_has_come() -> None:
     for number in range(6):
         reserve(budgets, number)
         use(budgets, number)
-    assert reserve(budgets, 6) is ReservationStatus.FULL
+    assert reserve(budgets, 6) is ReservationStatus.MUST_WAIT
 
     told(budgets)
 
@@ -180,7 +182,7 @@ def test_an_earlier_owners_part_is_taken_over_with_the_first_word() -> None:
     budgets = granted(4)
     later = ShardOwner(3, 8, 4)
 
-    assert budgets.reserve(a_bid(1, epoch=8), owner=later, now=0.0).status is ReservationStatus.FULL
+    assert budgets.reserve(a_bid(1, epoch=8), owner=later, now=0.0).status is ReservationStatus.MUST_WAIT
     [word] = budgets.pending_claims(later, now=0.0, now_ms=1)
     budgets.ledger.apply(word)
     assert budgets.reserve(a_bid(1, epoch=8), owner=later, now=0.0).status is ReservationStatus.GRANTED
@@ -189,17 +191,17 @@ def test_an_earlier_owners_part_is_taken_over_with_the_first_word() -> None:
 
 def test_a_shard_that_is_counted_asks_for_nothing() -> None:
     budgets = granted(4)
-    budgets.begin_count(3)
+    budgets.begin_recount(3)
     use(budgets, 0)
-    assert reserve(budgets, 1) is ReservationStatus.FULL
+    assert reserve(budgets, 1) is ReservationStatus.MUST_WAIT
 
     budgets.end_recount(3, at=5.0, leased=[a_bid(2)])
 
-    assert reserve(budgets, 1, now=4.9) is ReservationStatus.FULL
+    assert reserve(budgets, 1, now=4.9) is ReservationStatus.MUST_WAIT
     assert [reserve(budgets, n, now=5.0) for n in (1, 3, 4)] == [
         ReservationStatus.GRANTED,
         ReservationStatus.GRANTED,
-        ReservationStatus.FULL,
+        ReservationStatus.MUST_WAIT,
     ]
 
 
@@ -208,7 +210,7 @@ def test_what_comes_while_a_shard_is_counted_counts_once() -> None:
     budgets = granted(
         0, size=1_000, limits=(limits := BudgetLimits(run=BudgetAmount(bytes=1_000), request=PAGE))
     )
-    budgets.begin_count(3)
+    budgets.begin_recount(3)
     use(budgets, 2, limits, size=300)
     cost = BudgetAmount(0, 300, 1)
     budgets.restore_fetch(3, BudgetedFetch("run", "entry-2", "www.a.test", limits, 2, True, cost))
@@ -224,28 +226,28 @@ def test_what_comes_while_a_shard_is_counted_counts_once() -> None:
 def test_a_lease_that_ends_while_a_shard_is_counted_holds_nothing(how: str) -> None:
     """Whoever looked at the leases before may name it all the same: nobody would ever end it again."""
     budgets = granted(2)
-    budgets.begin_count(3)
+    budgets.begin_recount(3)
     if how == "came":
         use(budgets, 2, has_page=False)
     else:
-        budgets.give_back(3, "run", "3-7-2")
+        budgets.release_reservation(3, "run", "3-7-2")
 
     budgets.end_recount(3, at=0.0, leased=[a_bid(2), a_bid(5)])
 
-    assert [reserve(budgets, n) for n in (6, 7)] == [ReservationStatus.GRANTED, ReservationStatus.FULL]
+    assert [reserve(budgets, n) for n in (6, 7)] == [ReservationStatus.GRANTED, ReservationStatus.MUST_WAIT]
 
 
 def test_a_page_whose_cost_nobody_wrote_down_costs_the_most_until_its_outcome_is_read() -> None:
     """It was settled first, and then whoever read outcomes died."""
     limits = BudgetLimits(run=BudgetAmount(bytes=2_500), request=PAGE)
     budgets = granted(0, size=2_500, limits=limits)
-    fetch = BudgetedFetch("run", "entry-2", "www.a.test", limits, 2, True, PAGE, is_guess=True)
-    budgets.begin_count(3)
+    fetch = BudgetedFetch("run", "entry-2", "www.a.test", limits, 2, True, PAGE, is_estimate=True)
+    budgets.begin_recount(3)
     budgets.restore_fetch(3, fetch)
     budgets.end_recount(3, at=0.0)
     assert [reserve(budgets, n, limits) for n in (5, 6)] == [
         ReservationStatus.GRANTED,
-        ReservationStatus.FULL,
+        ReservationStatus.MUST_WAIT,
     ]
 
     for _ in range(2):
@@ -253,7 +255,7 @@ def test_a_page_whose_cost_nobody_wrote_down_costs_the_most_until_its_outcome_is
 
     assert [reserve(budgets, n, limits) for n in (6, 7)] == [
         ReservationStatus.GRANTED,
-        ReservationStatus.FULL,
+        ReservationStatus.MUST_WAIT,
     ]
 
 
@@ -265,9 +267,9 @@ def test_a_page_that_is_settled_before_its_outcome_is_read_holds_nothing_for_eve
     assert [reserve(budgets, n, limits) for n in (1, 2, 3)] == [
         ReservationStatus.GRANTED,
         ReservationStatus.GRANTED,
-        ReservationStatus.FULL,
+        ReservationStatus.MUST_WAIT,
     ]
-    settled = BudgetedFetch("run", "entry-1", "www.a.test", limits, 1, True, PAGE, "1", is_guess=True)
+    settled = BudgetedFetch("run", "entry-1", "www.a.test", limits, 1, True, PAGE, "1", is_estimate=True)
 
     for _ in range(2):
         budgets.record_settled_page(3, settled, now=10.0)
@@ -279,7 +281,9 @@ def test_a_page_that_is_settled_before_its_outcome_is_read_holds_nothing_for_eve
     assert ask(budgets, 3, limits, now=60.0) == ReservationResult(ReservationStatus.GRANTED)
     last = ask(budgets, 4, limits, now=60.0)
     assert last == (
-        ReservationResult(ReservationStatus.GRANTED) if is_told else ReservationResult(ReservationStatus.FULL)
+        ReservationResult(ReservationStatus.GRANTED)
+        if is_told
+        else ReservationResult(ReservationStatus.MUST_WAIT)
     )
 
 
@@ -292,11 +296,11 @@ def test_what_was_told_stays_spent() -> None:
     budgets.ledger.apply(other("quota_wanted", MOST))
     told(budgets, now=9.0)
 
-    budgets.begin_count(3)
+    budgets.begin_recount(3)
     budgets.end_recount(3, at=0.0)
 
     assert [reserve(budgets, 4, now=9.0), told(budgets, now=9.0)] == [
-        ReservationStatus.FULL,
+        ReservationStatus.MUST_WAIT,
         [("quota_wanted", 4)],
     ]
 
@@ -306,9 +310,9 @@ BYTES = BudgetLimits(run=BudgetAmount(bytes=2_500), request=PAGE)
 
 def test_bytes_are_set_aside_at_the_size_of_the_largest_page() -> None:
     budgets = granted(0, size=2_500, limits=BYTES)
-    assert [ask(budgets, n, BYTES) for n in range(3)] == [
-        ReservationResult(ReservationStatus.GRANTED), ReservationResult(ReservationStatus.GRANTED), ReservationResult(ReservationStatus.FULL),
-    ]  # fmt: skip
+    granted_twice = [ReservationResult(ReservationStatus.GRANTED)] * 2
+    must_wait = ReservationResult(ReservationStatus.MUST_WAIT)
+    assert [ask(budgets, n, BYTES) for n in range(3)] == [*granted_twice, must_wait]
 
     assert not use(budgets, 0, BYTES, size=100)
 
@@ -325,9 +329,9 @@ def test_the_last_page_may_have_what_is_left() -> None:
     assert ask(budgets, 2, BYTES) == ReservationResult(
         ReservationStatus.GRANTED, "", BudgetAmount(1, 500, 30_000)
     )
-    assert reserve(budgets, 3, BYTES) is ReservationStatus.FULL
+    assert reserve(budgets, 3, BYTES) is ReservationStatus.MUST_WAIT
     assert use(budgets, 2, BYTES, size=490)
-    assert reserve(budgets, 3, BYTES) is ReservationStatus.FULL
+    assert reserve(budgets, 3, BYTES) is ReservationStatus.MUST_WAIT
     told(budgets)
     assert ask(budgets, 3, BYTES) == ReservationResult(ReservationStatus.EXHAUSTED, "bytes")
 
@@ -343,8 +347,8 @@ def test_the_time_of_a_run_passes_whatever_it_does() -> None:
         ReservationResult(ReservationStatus.GRANTED),
         ReservationResult(ReservationStatus.EXHAUSTED, "seconds"),
     ]
-    assert list(budgets.overdue(3, now_ms=61_000)) == ["run"]
-    assert list(budgets.overdue(3, now_ms=60_999)) == []
+    assert list(budgets.runs_out_of_time(3, now_ms=61_000)) == ["run"]
+    assert list(budgets.runs_out_of_time(3, now_ms=60_999)) == []
 
 
 @pytest.mark.parametrize(
@@ -370,9 +374,9 @@ def test_hosts_have_limits_of_their_own(
         answer = ask(budgets, number, limits)
         assert answer.status is ReservationStatus.GRANTED
         assert ask(budgets, number + 50, limits).status is (
-            ReservationStatus.FULL if most.pages != 2 or number else ReservationStatus.GRANTED
+            ReservationStatus.MUST_WAIT if most.pages != 2 or number else ReservationStatus.GRANTED
         )
-        budgets.give_back(3, "run", f"3-7-{number + 50}")
+        budgets.release_reservation(3, "run", f"3-7-{number + 50}")
         amounts.append(wanted and (answer.amount.bytes if most.bytes else answer.amount.ms))
         use(
             budgets,
@@ -405,7 +409,7 @@ def test_whoever_comes_later_is_told_that_a_run_has_limits_here() -> None:
     limits = BudgetLimits(host=BudgetAmount(pages=5))
     budgets = RunBudgets()
 
-    assert reserve(budgets, 0, limits) is ReservationStatus.FULL
+    assert reserve(budgets, 0, limits) is ReservationStatus.MUST_WAIT
     assert told(budgets) == [("quota_wanted", 0)]
     assert reserve(budgets, 0, limits) is ReservationStatus.GRANTED
     assert list(budgets.ledger.runs_of_shard(3)) == ["run"]

@@ -1,4 +1,4 @@
-"""Which candidates become entries, and what speaks against the others."""
+"""Acceptance and refusal of candidates."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ import pytest
 
 from strider.contracts.generated.enums import DecisionReason as Reason
 from strider.contracts.generated.enums import LinkVia
-from strider.scheduler.core import Admission, PriorState, admit, refuse_candidate
-from strider.scheduler.core.entries.acceptance import port_of
+from strider.scheduler.core.entries.acceptance import (
+    AcceptanceOutcome,
+    PriorState,
+    accept_candidate,
+    port_of,
+    refuse_candidate,
+)
 from tests.unit.scheduler.builders import a_candidate, a_spec, an_origin
 
 
@@ -65,41 +70,55 @@ def test_metadata_addresses_are_never_crawled() -> None:
 @pytest.mark.parametrize(
     ("past", "candidate", "last_seed", "admission"),
     [
-        pytest.param(PriorState.UNKNOWN, a_candidate(), "", Admission.ACCEPTED, id="new-link"),
-        pytest.param(PriorState.SEEN, a_candidate(), "", Admission.KNOWN, id="known-link"),
-        pytest.param(PriorState.OPEN, a_candidate(), "", Admission.KNOWN, id="open-link"),
+        pytest.param(PriorState.UNKNOWN, a_candidate(), "", AcceptanceOutcome.ACCEPTED, id="new-link"),
+        pytest.param(PriorState.SEEN, a_candidate(), "", AcceptanceOutcome.KNOWN, id="known-link"),
+        pytest.param(PriorState.OPEN, a_candidate(), "", AcceptanceOutcome.KNOWN, id="open-link"),
         pytest.param(
-            PriorState.SEEN, a_candidate(seed_token="s/0/7"), "", Admission.REOPENED, id="seed-again"
+            PriorState.SEEN, a_candidate(seed_token="s/0/7"), "", AcceptanceOutcome.REOPENED, id="seed-again"
         ),
         pytest.param(
-            PriorState.SEEN, a_candidate(seed_token="s/0/7"), "s/0/6", Admission.REOPENED, id="newer-seed"
+            PriorState.SEEN,
+            a_candidate(seed_token="s/0/7"),
+            "s/0/6",
+            AcceptanceOutcome.REOPENED,
+            id="newer-seed",
         ),
         pytest.param(
             PriorState.SEEN,
             a_candidate(seed_token="s/0/7"),
             "s/0/7",
-            Admission.KNOWN,
+            AcceptanceOutcome.KNOWN,
             id="same-seed-redelivered",
         ),
         pytest.param(
-            PriorState.SEEN, a_candidate(seed_token="s/0/7"), "s/0/10", Admission.KNOWN, id="older-seed"
+            PriorState.SEEN,
+            a_candidate(seed_token="s/0/7"),
+            "s/0/10",
+            AcceptanceOutcome.KNOWN,
+            id="older-seed",
         ),
-        pytest.param(PriorState.OPEN, a_candidate(seed_token="s/0/7"), "", Admission.JOINED, id="seed-joins"),
-        pytest.param(PriorState.OPEN, a_candidate(seed_token="s/0/7"), "s/0/7", Admission.KNOWN, id="joined"),
-        pytest.param(PriorState.SEEN, a_candidate(is_fresh=True), "", Admission.REOPENED, id="fresh-link"),
+        pytest.param(
+            PriorState.OPEN, a_candidate(seed_token="s/0/7"), "", AcceptanceOutcome.JOINED, id="seed-joins"
+        ),
+        pytest.param(
+            PriorState.OPEN, a_candidate(seed_token="s/0/7"), "s/0/7", AcceptanceOutcome.KNOWN, id="joined"
+        ),
+        pytest.param(
+            PriorState.SEEN, a_candidate(is_fresh=True), "", AcceptanceOutcome.REOPENED, id="fresh-link"
+        ),
         pytest.param(
             PriorState.SEEN,
             a_candidate(is_fresh=True, seed_token="s/0/7"),
             "s/0/7",
-            Admission.KNOWN,
+            AcceptanceOutcome.KNOWN,
             id="fresh-seed-redelivered",
         ),
     ],
 )
 def test_what_is_known_decides(
-    past: PriorState, candidate: object, last_seed: str, admission: Admission
+    past: PriorState, candidate: object, last_seed: str, admission: AcceptanceOutcome
 ) -> None:
-    assert admit(candidate, past, seed_token=last_seed) is admission
+    assert accept_candidate(candidate, past, seed_token=last_seed) is admission
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,15 @@
-"""Messages of links taken apart."""
+"""Parsing of link messages."""
 
 from __future__ import annotations
 
 import pytest
 
-from strider.scheduler.core import Candidate, Origin, group_of
-from strider.scheduler.core.entries import candidates
+from strider.scheduler.core.entries.candidates import (
+    Candidate,
+    CandidateOrigin,
+    host_group_of,
+    parse_candidates,
+)
 from tests.unit.scheduler.builders import key
 from tests.unit.scheduler.simulation.pipeline import links_event
 
@@ -13,12 +17,12 @@ from tests.unit.scheduler.simulation.pipeline import links_event
 def test_a_link_carries_what_its_page_says() -> None:
     event = links_event(["http://b.test/x"], shard=1, page="http://a.test/")
 
-    (candidate,) = candidates(event, by_domain=False)
+    (candidate,) = parse_candidates(event, by_domain=False)
 
     assert candidate == Candidate(
         "http://b.test/x",
         key("http://b.test/x"),
-        Origin("link", "http://a.test/", key("http://a.test/"), "job", "run", "spec"),
+        CandidateOrigin("link", "http://a.test/", key("http://a.test/"), "job", "run", "spec"),
         depth=1,
         priority=1,
         group="b.test",
@@ -29,7 +33,7 @@ def test_a_link_carries_what_its_page_says() -> None:
 def test_a_seed_carries_its_token() -> None:
     event = links_event(["http://b.test/"], shard=1, via="seed", offset=41)
 
-    (candidate,) = candidates(event, by_domain=False)
+    (candidate,) = parse_candidates(event, by_domain=False)
 
     assert (candidate.seed_token, candidate.is_start, candidate.depth) == ("seeds/0/41", True, 0)
 
@@ -47,7 +51,7 @@ def test_each_url_finds_its_own_page() -> None:
         from_crawl_spec_ids=("s1", "s2"),
     )
 
-    assert [each.origin.job_id for each in candidates(event, by_domain=False)] == ["j2", "j1"]
+    assert [each.origin.job_id for each in parse_candidates(event, by_domain=False)] == ["j2", "j1"]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +69,7 @@ def test_arrays_that_do_not_fit_are_a_bad_message(changes: dict[str, object]) ->
     event = links_event(["http://b.test/1", "http://b.test/2"], shard=1, **changes)
 
     with pytest.raises(ValueError):
-        list(candidates(event, by_domain=False))
+        list(parse_candidates(event, by_domain=False))
 
 
 @pytest.mark.req("S3.5.1")
@@ -78,4 +82,4 @@ def test_arrays_that_do_not_fit_are_a_bad_message(changes: dict[str, object]) ->
     ],
 )
 def test_a_group_is_a_host_or_a_domain(url: str, by_domain: bool, group: str) -> None:
-    assert group_of(url, by_domain=by_domain) == group
+    assert host_group_of(url, by_domain=by_domain) == group

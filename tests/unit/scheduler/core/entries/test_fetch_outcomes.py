@@ -1,4 +1,4 @@
-"""What becomes of an entry when its request has ended."""
+"""Entries after a fetch outcome."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import pytest
 
 from strider.contracts.generated.enums import DecisionReason as Reason
 from strider.contracts.generated.enums import EntryReason, FetchOutcome
-from strider.scheduler.core import (
+from strider.scheduler.core.entries.fetch_outcomes import (
+    MAX_BACK_OFF_REQUEUES,
     EntryTransition,
-    Fate,
     OutcomeContext,
     apply_fetch_outcome,
-    disposition_of,
+    back_off_signal_of,
+    is_current,
     retry_or_close,
 )
-from strider.scheduler.core.entries.fetch_outcomes import MAX_BACK_OFF_REQUEUES, back_off_signal_of, is_heard
-from strider.scheduler.core.entries.state import is_forgotten
-from tests.unit.scheduler.builders import NOW, Lowest, a_spec, an_entry, an_outcome
+from strider.scheduler.core.entries.state import EntryDisposition, disposition_of, is_forgotten
+from tests.unit.scheduler.builders import NOW, LowestChance, a_spec, an_entry, an_outcome
 
 
 def end(entry: Any, outcome: Any, *, rests: bool = False, **spec: Any) -> EntryTransition:
     at = OutcomeContext(a_spec(**spec), NOW, host_backs_off=rests)
-    return apply_fetch_outcome(entry, outcome, at, chance=Lowest())
+    return apply_fetch_outcome(entry, outcome, at, chance=LowestChance())
 
 
 def test_a_page_goes_round() -> None:
@@ -41,7 +41,7 @@ def test_a_page_goes_round() -> None:
         updated_at_ms=NOW,
         busy_ms=1,
     )
-    assert disposition_of(result.entry) is Fate.RING
+    assert disposition_of(result.entry) is EntryDisposition.IN_PIPELINE
 
 
 def test_what_an_entry_cost_adds_up_over_its_tries() -> None:
@@ -58,10 +58,10 @@ def test_what_an_entry_cost_adds_up_over_its_tries() -> None:
 
 
 def test_a_page_that_was_cut_by_a_budget_is_not_called_too_large() -> None:
-    at = OutcomeContext(a_spec(), NOW, host_backs_off=False, is_cut=True)
+    at = OutcomeContext(a_spec(), NOW, host_backs_off=False, has_reduced_limit=True)
     outcome = an_outcome("too_large", status=200, error_class="body_too_large")
 
-    result = apply_fetch_outcome(an_entry(), outcome, at, chance=Lowest())
+    result = apply_fetch_outcome(an_entry(), outcome, at, chance=LowestChance())
 
     assert (result.label, [line.reason for line in result.decisions]) == ("budget", ["budget"])
 
@@ -81,7 +81,7 @@ def test_a_failed_try_is_followed_by_another(tries: int, wait_ms: int) -> None:
     assert result.entry is not None
     assert (result.entry.due_at_ms - NOW, result.entry.tries) == (wait_ms, tries + 1)
     assert (result.entry.state, result.entry.reason) == ("pending", EntryReason.RETRY)
-    assert disposition_of(result.entry) is Fate.QUEUE
+    assert disposition_of(result.entry) is EntryDisposition.QUEUE
 
 
 def test_the_last_try_closes_it_and_says_so() -> None:
@@ -141,7 +141,7 @@ def test_what_would_not_change_is_closed_at_once(outcome: str, error_class: str,
     assert result.entry is not None
     assert (result.entry.state, result.entry.reason, result.entry.closed_at_ms) == ("failed", reason, NOW)
     assert [line.reason for line in result.decisions] == [reason]
-    assert disposition_of(result.entry) is Fate.CLOSE
+    assert disposition_of(result.entry) is EntryDisposition.CLOSE
 
 
 @pytest.mark.parametrize(
@@ -207,12 +207,12 @@ def test_every_outcome_leads_somewhere() -> None:
     ],
 )
 def test_an_outcome_fits_its_question(entry: Any, outcome: Any, is_counted: bool) -> None:
-    assert is_heard(entry, outcome, now_ms=NOW) is is_counted
+    assert is_current(entry, outcome, now_ms=NOW) is is_counted
     assert (end(entry, outcome).label != "stale") is is_counted
 
 
 def test_a_lease_that_ran_out_counts_as_a_failed_try() -> None:
-    result = retry_or_close(an_entry(), a_spec(), now_ms=NOW, chance=Lowest(), detail="no outcome came")
+    result = retry_or_close(an_entry(), a_spec(), now_ms=NOW, chance=LowestChance(), detail="no outcome came")
 
     assert result.entry is not None
     assert (result.entry.tries, result.entry.due_at_ms) == (1, NOW + 1000)

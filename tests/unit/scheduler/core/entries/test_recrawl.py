@@ -1,4 +1,4 @@
-"""When pages of a continuous crawl come again."""
+"""Recrawl intervals of a continuous crawl."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from strider.frontier.constants import queue_priority
 from strider.frontier.memory.frontier import MemoryFrontier
 from strider.frontier.models import QueueLimits
 from strider.messaging.inprocess import simulate
-from strider.scheduler.core import Fate, apply_fetch_outcome, apply_settlement, disposition_of
-from strider.scheduler.core.entries.fetch_outcomes import OutcomeContext, is_heard
-from strider.scheduler.core.entries.recrawl import MIN_RECRAWL_SECONDS, hastened
-from strider.scheduler.core.entries.state import mark_fetched
+from strider.scheduler.core.entries.fetch_outcomes import OutcomeContext, apply_fetch_outcome, is_current
+from strider.scheduler.core.entries.recrawl import MIN_RECRAWL_SECONDS, recrawl_now
+from strider.scheduler.core.entries.settlement import apply_settlement
+from strider.scheduler.core.entries.state import EntryDisposition, disposition_of, mark_fetched
 from tests.unit.scheduler.builders import (
     NOW,
     URL,
-    Lowest,
+    LowestChance,
     a_redirect,
     a_settlement,
     a_spec,
@@ -31,7 +31,7 @@ from tests.unit.scheduler.builders import (
     an_outcome,
 )
 from tests.unit.scheduler.simulation.web import Host, Page, Web
-from tests.unit.scheduler.simulation.world import SPEC, World
+from tests.unit.scheduler.simulation.world import SPEC, SimulatedWorld
 
 HOUR = 3_600
 CONTINUOUS = a_spec(continuous=True, recrawl_seconds=HOUR, recrawl_cap_seconds=24 * HOUR)
@@ -75,7 +75,7 @@ def test_a_day_is_the_default() -> None:
 
 @pytest.mark.parametrize("spec", [None, a_spec()], ids=["no-spec-any-more", "not-continuous"])
 def test_without_a_continuous_crawl_it_is_over(spec: Any) -> None:
-    assert disposition_of(come_round(in_ring(), spec=spec)) is Fate.CLOSE
+    assert disposition_of(come_round(in_ring(), spec=spec)) is EntryDisposition.CLOSE
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_the_text_decides(entry: Any, page: Any, spec: Any, interval: int, uncha
 def test_what_had_no_page_may_have_one_another_time(outcome: Any, state: str, reason: str) -> None:
     """It is told all the same why this round came to nothing."""
     at = OutcomeContext(CONTINUOUS, NOW, host_backs_off=False)
-    result = apply_fetch_outcome(an_entry(tries=3), outcome, at, chance=Lowest())
+    result = apply_fetch_outcome(an_entry(tries=3), outcome, at, chance=LowestChance())
 
     assert result.entry is not None
     assert (result.entry.state, result.entry.reason, result.entry.tries > 3) == (state, reason, False)
@@ -156,7 +156,7 @@ def test_a_page_that_failed_is_more_urgent_until_it_is_there_again() -> None:
     at = OutcomeContext(CONTINUOUS, NOW, host_backs_off=False)
     outcome = an_outcome("server_error", status=500, error_class="server_error")
     failed = apply_fetch_outcome(
-        an_entry(tries=3, priority=2, fetched_at_ms=NOW), outcome, at, chance=Lowest()
+        an_entry(tries=3, priority=2, fetched_at_ms=NOW), outcome, at, chance=LowestChance()
     ).entry
     assert failed is not None
     there = come_round(mark_fetched(failed, an_outcome("fetched", has_page=True), now_ms=NOW))
@@ -183,9 +183,9 @@ def test_a_round_that_is_over_is_not_counted_again() -> None:
     waiting = come_round(in_ring())
 
     assert apply_settlement(waiting, a_settlement(), now_ms=NOW, spec=CONTINUOUS) is None
-    assert not is_heard(waiting, an_outcome("fetched", has_page=True), now_ms=NOW + 1)
+    assert not is_current(waiting, an_outcome("fetched", has_page=True), now_ms=NOW + 1)
     later_ms = NOW + HOUR * 1000
-    assert is_heard(waiting, an_outcome("fetched", has_page=True, fetch_sequence=6), now_ms=later_ms)
+    assert is_current(waiting, an_outcome("fetched", has_page=True, fetch_sequence=6), now_ms=later_ms)
 
 
 def test_redirects_within_a_host_do_not_add_up_over_the_rounds() -> None:
@@ -201,15 +201,15 @@ def test_redirects_within_a_host_do_not_add_up_over_the_rounds() -> None:
 def test_a_seed_does_not_wait_for_the_interval() -> None:
     waiting = come_round(in_ring(etag="e"))
 
-    sooner = hastened(waiting, seed_token="s/0/9", is_fresh=False, now_ms=NOW + 5)
-    fresh = hastened(waiting, seed_token="s/0/9", is_fresh=True, now_ms=NOW + 5)
+    sooner = recrawl_now(waiting, seed_token="s/0/9", is_fresh=False, now_ms=NOW + 5)
+    fresh = recrawl_now(waiting, seed_token="s/0/9", is_fresh=True, now_ms=NOW + 5)
 
     assert sooner is not None
     assert fresh is not None
     assert (sooner.state, sooner.reason, sooner.due_at_ms) == ("pending", "reopened", NOW + 5)
     assert (sooner.etag, fresh.etag) == ("e", "")
-    assert hastened(an_entry(), seed_token="s/0/9", is_fresh=False, now_ms=NOW) is None
-    assert hastened(waiting, seed_token="s/0/9", is_fresh=False, now_ms=NOW + 86_400_000) is None
+    assert recrawl_now(an_entry(), seed_token="s/0/9", is_fresh=False, now_ms=NOW) is None
+    assert recrawl_now(waiting, seed_token="s/0/9", is_fresh=False, now_ms=NOW + 86_400_000) is None
 
 
 SITE = "www.site.test"
@@ -217,14 +217,14 @@ HOME = f"http://{SITE}/"
 ROUND_SECONDS = 120
 
 
-def a_crawl() -> World:
+def a_crawl() -> SimulatedWorld:
     spec = replace(
         SPEC, continuous=True, recrawl_seconds=ROUND_SECONDS, recrawl_cap_seconds=4 * ROUND_SECONDS
     )
-    return World(Web({SITE: Host(SITE)}, {HOME: Page(HOME)}, (HOME,)), spec=spec)
+    return SimulatedWorld(Web({SITE: Host(SITE)}, {HOME: Page(HOME)}, (HOME,)), spec=spec)
 
 
-def pages_asked(world: World) -> list[float]:
+def pages_asked(world: SimulatedWorld) -> list[float]:
     return [visit.began for visit in world.web.log if visit.url == HOME]
 
 
@@ -251,7 +251,7 @@ def test_a_continuous_crawl_goes_on_by_itself(is_lost: bool) -> None:
         began = pages_asked(world)
         waits = [round((after - before) / ROUND_SECONDS) for before, after in pairwise(began)]
         assert waits == [1, 2, 4, 4]
-        assert {entry.reason for entry in world.said(FRONTIER)} == {"accepted", "fetched", "due_again"}
+        assert {entry.reason for entry in world.published(FRONTIER)} == {"accepted", "fetched", "due_again"}
 
     simulate(scenario())
 
@@ -262,11 +262,11 @@ def test_a_seed_brings_a_page_at_once(is_parked: bool) -> None:
     async def scenario() -> None:
         world = a_crawl()
         if is_parked:
-            world.ring.marks = MemoryFrontier(world.clock, limits=QueueLimits(horizon_ms=30_000))
+            world.pipeline.marks = MemoryFrontier(world.clock, limits=QueueLimits(horizon_ms=30_000))
         await world.begin()
         scheduler = world.start()
         await asyncio.sleep(40)
-        await world.ring.submit(HOME)
+        await world.pipeline.submit(HOME)
         await asyncio.sleep(40)
         await scheduler.stop()
 

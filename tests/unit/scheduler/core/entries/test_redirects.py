@@ -1,4 +1,4 @@
-"""Where redirects lead, and which are followed."""
+"""Redirects that are followed, refused or closed."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from strider.scheduler.core import EntryTransition, Origin, apply_fetch_outcome
-from strider.scheduler.core.entries.fetch_outcomes import OutcomeContext
-from tests.unit.scheduler.builders import NOW, URL, Lowest, a_redirect, a_spec, an_entry, key
+from strider.scheduler.core.entries.candidates import CandidateOrigin
+from strider.scheduler.core.entries.fetch_outcomes import EntryTransition, OutcomeContext, apply_fetch_outcome
+from tests.unit.scheduler.builders import NOW, URL, LowestChance, a_redirect, a_spec, an_entry, key
 
 ELSEWHERE = "http://www.b.test/"
 
 
 def follow(entry: Any, outcome: Any, *, allow_private: bool = False, **spec: Any) -> EntryTransition:
     at = OutcomeContext(a_spec(**spec), NOW, host_backs_off=False, allow_private=allow_private)
-    return apply_fetch_outcome(entry, outcome, at, chance=Lowest())
+    return apply_fetch_outcome(entry, outcome, at, chance=LowestChance())
 
 
 @pytest.mark.req("S1.9.1", "S1.9.2")
@@ -33,7 +33,7 @@ def test_a_target_is_an_entry_of_its_own() -> None:
         (URL, "closed", "redirected", target)
     ]
     assert result.redirect_target is not None
-    assert result.redirect_target.origin == Origin("redirect", URL, key(URL), "job", "run", "spec")
+    assert result.redirect_target.origin == CandidateOrigin("redirect", URL, key(URL), "job", "run", "spec")
     assert (result.redirect_target.url, result.redirect_target.hop, result.redirect_target.depth) == (
         target,
         1,

@@ -1,4 +1,4 @@
-"""Which seed comes after which: what is sent again is crawled again, what is delivered again is not."""
+"""Order of seed tokens: a new submission is crawled again, a redelivery is not."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strider.scheduler.core.entries.seed_tokens import (
-    MAX_PLACES,
+    MAX_PARTITIONS,
     is_newer,
-    merged,
+    merge_tokens,
     opening_token,
     redirect_token,
 )
@@ -41,7 +41,7 @@ def test_no_seed_counts_twice(tokens: list[str]) -> None:
     """In whatever order they come, and however often one is delivered."""
     known = ""
     for token in tokens:
-        known = merged(token, known)
+        known = merge_tokens(token, known)
         assert not is_newer(token, known)
 
     assert [token for token in tokens if is_newer(token, known)] == []
@@ -50,9 +50,9 @@ def test_no_seed_counts_twice(tokens: list[str]) -> None:
 def test_what_an_entry_remembers_is_bounded() -> None:
     known = ""
     for partition in range(100):
-        known = merged(f"s/{partition}/7", known)
+        known = merge_tokens(f"s/{partition}/7", known)
 
-    assert len(known.split()) == MAX_PLACES
+    assert len(known.split()) == MAX_PARTITIONS
     assert not is_newer("s/99/7", known)
 
 

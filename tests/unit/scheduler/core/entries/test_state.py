@@ -1,4 +1,4 @@
-"""An entry's life, driven by anything that may come in any order: it keeps to its table."""
+"""Entry states: any order of events leads to permitted transitions only."""
 
 from __future__ import annotations
 
@@ -15,25 +15,16 @@ from strider.contracts.generated.enums import ErrorClass, FetchOutcome, SettleVe
 from strider.contracts.generated.events import EntryRecorded
 from strider.politeness.robots.freshness import OriginRobots
 from strider.politeness.robots.robots_txt import RobotsTxt
-from strider.scheduler.core import (
-    NO_ROBOTS,
-    CachedRobots,
-    Fate,
-    OutcomeContext,
-    ReleaseContext,
-    Step,
-    apply_fetch_outcome,
-    apply_settlement,
-    decide_release,
-    disposition_of,
-    new_host_group,
-    open_entry,
-    retry_or_close,
-)
+from strider.scheduler.core.entries.fetch_outcomes import OutcomeContext, apply_fetch_outcome, retry_or_close
+from strider.scheduler.core.entries.settlement import apply_settlement
+from strider.scheduler.core.entries.state import EntryDisposition, disposition_of, open_entry
+from strider.scheduler.core.hosts.host_state import new_host_group
+from strider.scheduler.core.hosts.robots import NO_ROBOTS, CachedRobots
+from strider.scheduler.core.release.decision import ReleaseAction, ReleaseContext, decide_release
 from tests.unit.scheduler.builders import (
     NOW,
     URL,
-    Lowest,
+    LowestChance,
     a_candidate,
     a_redirect,
     a_settlement,
@@ -72,7 +63,7 @@ class Life(RuleBasedStateMachine):
 
     @property
     def is_open(self) -> bool:
-        return disposition_of(self.entry) in {Fate.QUEUE, Fate.RING}
+        return disposition_of(self.entry) in {EntryDisposition.QUEUE, EntryDisposition.IN_PIPELINE}
 
     @rule(seconds=st.integers(0, 1000))
     def wait(self, seconds: int) -> None:
@@ -85,7 +76,7 @@ class Life(RuleBasedStateMachine):
             self.spec, new_host_group("www.a.test", delay_seconds=1.0), rules, "Strider", self.now_ms
         )
         result = decide_release(self.entry, around)
-        if result.action in {Step.WAIT, Step.CLOSE}:
+        if result.action in {ReleaseAction.WAIT, ReleaseAction.CLOSE}:
             self.follow(result.entry)
 
     @precondition(lambda self: self.is_open)
@@ -104,13 +95,13 @@ class Life(RuleBasedStateMachine):
         else:
             outcome = an_outcome(word, has_page=has_page and word == FetchOutcome.FETCHED, **about)
         at = OutcomeContext(self.spec, self.now_ms, host_backs_off=is_late)
-        self.follow(apply_fetch_outcome(self.entry, outcome, at, chance=Lowest()).entry)
+        self.follow(apply_fetch_outcome(self.entry, outcome, at, chance=LowestChance()).entry)
 
     @precondition(lambda self: self.entry.state == "pending")
     @rule()
     def run_out(self) -> None:
         result = retry_or_close(
-            self.entry, self.spec, now_ms=self.now_ms, chance=Lowest(), detail="no outcome came"
+            self.entry, self.spec, now_ms=self.now_ms, chance=LowestChance(), detail="no outcome came"
         )
         self.follow(result.entry)
 
@@ -152,4 +143,8 @@ def test_the_record_alone_says_where_an_entry_is() -> None:
         state: disposition_of(replace(entry, state=state))
         for state in ("pending", "in_progress", "completed")
     }
-    assert fates == {"pending": Fate.QUEUE, "in_progress": Fate.RING, "completed": Fate.CLOSE}
+    assert fates == {
+        "pending": EntryDisposition.QUEUE,
+        "in_progress": EntryDisposition.IN_PIPELINE,
+        "completed": EntryDisposition.CLOSE,
+    }

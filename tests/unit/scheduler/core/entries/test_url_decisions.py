@@ -1,14 +1,13 @@
-"""What is said about URLs that are not crawled: complete, and within what a message may hold."""
+"""Decisions about URLs: complete, and within the size of a message."""
 
 from __future__ import annotations
 
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import LINKS_DISCOVERED, URLS_DECIDED
-from strider.scheduler.core import decision_messages, refused_decision
-from strider.scheduler.core.entries import candidates
-from strider.scheduler.core.entries.redirect_batches import redirect_messages
-from strider.scheduler.core.entries.url_decisions import closed_decision
+from strider.scheduler.core.entries.candidates import parse_candidates
+from strider.scheduler.core.entries.redirects import redirect_messages
+from strider.scheduler.core.entries.url_decisions import closed_decision, decision_messages, refused_decision
 from tests.unit.scheduler.builders import NOW, a_candidate, an_entry, an_origin
 
 CODEC = Codec(SchemaStore.bundled())
@@ -72,7 +71,7 @@ def test_redirect_targets_come_as_they_were_told() -> None:
 
     (event,) = redirect_messages([target], shards=3, now_ms=NOW)
 
-    assert list(candidates(event, by_domain=False)) == [target]
+    assert list(parse_candidates(event, by_domain=False)) == [target]
 
 
 def test_a_flood_of_redirects_is_parted() -> None:

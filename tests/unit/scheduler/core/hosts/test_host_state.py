@@ -1,4 +1,4 @@
-"""How fast a group may be asked, and until when not at all."""
+"""Delay, back-off and breaker of a host group."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import pytest
 
 from strider.contracts.generated.events import FetchCompleted
 from strider.politeness.backoff import HostBackoff
-from strider.scheduler.core import (
+from strider.scheduler.core.hosts.host_state import (
     HostGroup,
     apply_crawl_spec,
+    apply_outcome_to_host,
     apply_robots_delay,
     has_breaker_tripped,
-    hear,
     host_group_from_record,
     host_group_to_record,
     new_host_group,
 )
-from tests.unit.scheduler.builders import NOW, Lowest, a_spec, an_outcome
+from tests.unit.scheduler.builders import NOW, LowestChance, a_spec, an_outcome
 
 DELAY = 1.0
 
@@ -79,7 +79,7 @@ def test_robots_win_upwards_only() -> None:
 
 
 def test_429_makes_a_group_rest() -> None:
-    group = hear(a_group(), an_outcome("rate_limited"), now_ms=NOW, chance=Lowest())
+    group = apply_outcome_to_host(a_group(), an_outcome("rate_limited"), now_ms=NOW, chance=LowestChance())
 
     assert group.is_blocked(NOW + 59_999)
     assert not group.is_blocked(NOW + 60_000)
@@ -89,16 +89,16 @@ def test_429_makes_a_group_rest() -> None:
 def test_the_same_outcome_is_heard_once() -> None:
     """It comes again after a crash, and must not double the wait."""
     outcome = an_outcome("rate_limited")
-    group = hear(a_group(), outcome, now_ms=NOW, chance=Lowest())
+    group = apply_outcome_to_host(a_group(), outcome, now_ms=NOW, chance=LowestChance())
 
-    assert hear(group, outcome, now_ms=NOW + 9, chance=Lowest()) == group
+    assert apply_outcome_to_host(group, outcome, now_ms=NOW + 9, chance=LowestChance()) == group
 
 
 def test_three_overloads_in_a_row_make_a_group_rest() -> None:
     group, blocked = a_group(), []
     for number in range(3):
         outcome = an_outcome("overloaded", fetch_sequence=number)
-        group = hear(group, outcome, now_ms=NOW, chance=Lowest())
+        group = apply_outcome_to_host(group, outcome, now_ms=NOW, chance=LowestChance())
         blocked.append(group.is_blocked(NOW))
 
     assert blocked == [False, False, True]
@@ -107,7 +107,9 @@ def test_three_overloads_in_a_row_make_a_group_rest() -> None:
 def test_a_good_answer_between_them_says_that_it_was_the_page() -> None:
     group = a_group()
     for number, word in enumerate(["overloaded", "overloaded", "fetched", "overloaded", "overloaded"]):
-        group = hear(group, an_outcome(word, fetch_sequence=number), now_ms=NOW, chance=Lowest())
+        group = apply_outcome_to_host(
+            group, an_outcome(word, fetch_sequence=number), now_ms=NOW, chance=LowestChance()
+        )
 
     assert not group.is_blocked(NOW)
 
@@ -115,27 +117,29 @@ def test_a_good_answer_between_them_says_that_it_was_the_page() -> None:
 def test_a_resting_group_is_looked_at_when_a_patience_ends() -> None:
     """Else a crawl with two minutes of patience would wait a day for a host that asked for one."""
     rest = HostBackoff(count=1, until_ms=NOW + 86_400_000, since_ms=NOW)
-    group = a_group(rest=rest, give_up_after_ms=120_000)
+    group = a_group(back_off=rest, give_up_after_ms=120_000)
 
     assert group.release_blocked_until_ms(NOW) == NOW + 120_000
     assert group.release_blocked_until_ms(NOW + 120_000) == 0
-    assert a_group(rest=rest).release_blocked_until_ms(NOW) == NOW + 86_400_000
+    assert a_group(back_off=rest).release_blocked_until_ms(NOW) == NOW + 86_400_000
     assert a_group().release_blocked_until_ms(NOW) == 0
 
 
 def test_a_record_brings_a_group_back() -> None:
-    group = hear(a_group(configured_ms=4000), an_outcome("rate_limited"), now_ms=NOW, chance=Lowest())
+    group = apply_outcome_to_host(
+        a_group(configured_delay_ms=4000), an_outcome("rate_limited"), now_ms=NOW, chance=LowestChance()
+    )
 
     record = host_group_to_record(group, now_ms=NOW, epoch=3)
     back = host_group_from_record(record, delay_seconds=DELAY, keeps_specs=True)
 
-    assert back == replace(group, heard=())
+    assert back == replace(group, applied_sequences=())
     assert (record.kind, record.group, record.delay_seconds, record.epoch) == ("group", "a.test", 4.0, 3)
 
 
 def test_after_a_rebuild_only_specs_with_entries_count() -> None:
     """A spec that asked for ten seconds once must not slow a host down for ever."""
-    record = host_group_to_record(a_group(configured_ms=10_000), now_ms=NOW, epoch=3)
+    record = host_group_to_record(a_group(configured_delay_ms=10_000), now_ms=NOW, epoch=3)
 
     back = host_group_from_record(record, delay_seconds=DELAY, keeps_specs=False)
 
@@ -145,13 +149,13 @@ def test_after_a_rebuild_only_specs_with_entries_count() -> None:
 def failed(group: HostGroup, number: int, *, first: int = 10) -> HostGroup:
     for sequence in range(first, first + number):
         outcome = an_outcome("server_error", fetch_sequence=sequence, status=500)
-        group = hear(group, outcome, now_ms=NOW, chance=Lowest())
+        group = apply_outcome_to_host(group, outcome, now_ms=NOW, chance=LowestChance())
     return group
 
 
 @pytest.mark.req("S3.19.12", "S3.5.4")
 def test_a_host_that_fails_five_times_in_a_row_is_left_alone() -> None:
-    before, group = a_group(places=4), failed(a_group(places=4), 5)
+    before, group = a_group(max_in_flight=4), failed(a_group(max_in_flight=4), 5)
 
     assert (group.is_blocked(NOW + 59_999), group.is_blocked(NOW + 60_000)) == (True, False)
     assert (before.current_max_in_flight, group.current_max_in_flight, group.block_reason) == (
@@ -170,7 +174,9 @@ def test_a_host_that_fails_five_times_in_a_row_is_left_alone() -> None:
 def test_a_host_that_turns_us_away_five_times_in_a_row_is_left_alone(word: str) -> None:
     group = a_group()
     for number in range(5):
-        group = hear(group, an_outcome(word, fetch_sequence=number), now_ms=NOW, chance=Lowest())
+        group = apply_outcome_to_host(
+            group, an_outcome(word, fetch_sequence=number), now_ms=NOW, chance=LowestChance()
+        )
 
     assert group.is_blocked(NOW + 299_999)
     assert group.breaker.reason == "forbidden"
@@ -190,7 +196,9 @@ def test_a_host_that_turns_us_away_five_times_in_a_row_is_left_alone(word: str) 
 def test_what_says_nothing_of_the_host_trips_nothing(outcome: FetchCompleted) -> None:
     group = a_group()
     for number in range(9):
-        group = hear(group, replace(outcome, fetch_sequence=number), now_ms=NOW, chance=Lowest())
+        group = apply_outcome_to_host(
+            group, replace(outcome, fetch_sequence=number), now_ms=NOW, chance=LowestChance()
+        )
 
     assert group.breaker == a_group().breaker
 
@@ -212,4 +220,7 @@ def test_the_longer_of_rest_and_breaker_holds() -> None:
     group = failed(a_group(), 5)
     day = an_outcome("rate_limited", fetch_sequence=99, retry_after_seconds=3600.0)
 
-    assert hear(group, day, now_ms=NOW, chance=Lowest()).blocked_until_ms == NOW + 3_600_000
+    assert (
+        apply_outcome_to_host(group, day, now_ms=NOW, chance=LowestChance()).blocked_until_ms
+        == NOW + 3_600_000
+    )

@@ -1,4 +1,4 @@
-"""What people want of single sites, and that it holds whatever crawl specs say."""
+"""Per-site overrides take precedence over crawl specs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from strider.contracts.generated.events import SourceSaved
 from strider.contracts.generated.topics import SOURCES
 from strider.messaging.effects import Publish
 from strider.messaging.inprocess import simulate
-from strider.scheduler.core import Manners, SourceOverrides, apply_robots_delay, new_host_group
+from strider.scheduler.core.hosts.host_state import apply_robots_delay, new_host_group
+from strider.scheduler.core.hosts.overrides import HostOverrides, SourceOverrides
 from tests.unit.scheduler.simulation.web import Host, Page, Web
-from tests.unit.scheduler.simulation.world import SPEC, World
+from tests.unit.scheduler.simulation.world import SPEC, SimulatedWorld
 
 
 def a_source(name: str = "s", url: str = "https://www.a.test/start", **more: object) -> SourceSaved:
@@ -35,40 +36,44 @@ SLOW = a_source(delay_seconds=5.0)
 @pytest.mark.parametrize(
     ("source", "group", "manners"),
     [
-        pytest.param(SLOW, "www.a.test", Manners(5_000, 1), id="the host of its start"),
+        pytest.param(SLOW, "www.a.test", HostOverrides(5_000, 1), id="the host of its start"),
         pytest.param(SLOW, "shop.a.test", None, id="not the next host"),
         pytest.param(SLOW, "a.test", None, id="nor the domain"),
-        pytest.param(a_source(start_urls=("https://b.test/",)), "b.test", Manners(None, 1), id="more starts"),
+        pytest.param(
+            a_source(start_urls=("https://b.test/",)), "b.test", HostOverrides(None, 1), id="more starts"
+        ),
         pytest.param(
             a_source(domains=("A.test.",), max_concurrent_requests=4),
             "shop.a.test",
-            Manners(None, 4),
+            HostOverrides(None, 4),
             id="a domain that it names",
         ),
-        pytest.param(a_source(delay_seconds=-1.0), "www.a.test", Manners(None, 1), id="a delay that is none"),
         pytest.param(
-            a_source(delay_seconds=1e12), "www.a.test", Manners(86_400_000, 1), id="an absurd delay"
+            a_source(delay_seconds=-1.0), "www.a.test", HostOverrides(None, 1), id="a delay that is none"
+        ),
+        pytest.param(
+            a_source(delay_seconds=1e12), "www.a.test", HostOverrides(86_400_000, 1), id="an absurd delay"
         ),
         pytest.param(a_source(url="nonsense", max_concurrent_requests=-3), "", None, id="no URL"),
     ],
 )
-def test_a_source_is_about_its_hosts(source: SourceSaved, group: str, manners: Manners | None) -> None:
+def test_a_source_is_about_its_hosts(source: SourceSaved, group: str, manners: HostOverrides | None) -> None:
     assert sources(source).get(group) == manners
 
 
 def test_where_groups_are_domains_a_source_is_about_that_of_its_start() -> None:
-    assert sources(SLOW, by_domain=True).get("a.test") == Manners(5_000, 1)
+    assert sources(SLOW, by_domain=True).get("a.test") == HostOverrides(5_000, 1)
 
 
 def test_of_several_sources_the_most_careful_holds() -> None:
     """And of those that are left, when one goes."""
     quick = a_source("q", delay_seconds=0.5, max_concurrent_requests=3)
     both = sources(quick, SLOW)
-    assert both.get("www.a.test") == Manners(5_000, 1)
+    assert both.get("www.a.test") == HostOverrides(5_000, 1)
 
     assert both.apply("s", None) == {"www.a.test"}
 
-    assert both.get("www.a.test") == Manners(500, 3)
+    assert both.get("www.a.test") == HostOverrides(500, 3)
     both.apply("q", None)
     assert both.get("www.a.test") is None
 
@@ -76,14 +81,14 @@ def test_of_several_sources_the_most_careful_holds() -> None:
 @pytest.mark.req("S3.21.10", "S4.8.6")
 def test_a_source_stands_for_crawl_specs_but_not_for_robots() -> None:
     """It may ask for less than the deployment does; robots.txt is the site's own word."""
-    group = replace(new_host_group("www.a.test", delay_seconds=1), places=1)
+    group = replace(new_host_group("www.a.test", delay_seconds=1), max_in_flight=1)
 
-    quick = replace(group, manners=Manners(200, 4))
+    quick = replace(group, overrides=HostOverrides(200, 4))
     asked = apply_robots_delay(quick, "https://www.a.test", 3.0)
 
     assert [each.delay_ms for each in (group, quick, asked)] == [1_000, 200, 3_000]
     assert [each.current_max_in_flight for each in (group, quick)] == [1, 4]
-    assert replace(group, manners=Manners(None, 2)).delay_ms == 1_000
+    assert replace(group, overrides=HostOverrides(None, 2)).delay_ms == 1_000
 
 
 HOST = "www.a.test"
@@ -95,7 +100,7 @@ def a_list() -> Web:
     return Web({HOST: Host(HOST)}, {start: Page(start, links=tuple(pages)), **pages}, (start,))
 
 
-def gaps(world: World, *, since: float = 0.0) -> list[float]:
+def gaps(world: SimulatedWorld, *, since: float = 0.0) -> list[float]:
     begun = sorted(visit.began for visit in world.web.log if visit.began >= since)
     return [later - earlier for earlier, later in pairwise(begun)]
 
@@ -106,13 +111,13 @@ def test_a_source_that_is_saved_during_a_crawl_holds_at_once(is_killed: bool) ->
     """And whoever comes later has read it before anything is asked for."""
 
     async def scenario() -> None:
-        world = World(a_list(), spec=replace(SPEC, delay_seconds=1.0))
+        world = SimulatedWorld(a_list(), spec=replace(SPEC, delay_seconds=1.0))
         await world.begin()
         scheduler = world.start()
         await asyncio.sleep(12)
         assert max(gaps(world)) < 4
         saved = a_source(url=f"http://{HOST}/", delay_seconds=6.0)
-        await world.ring.speaker.publish([Publish(SOURCES, saved)])
+        await world.pipeline.publisher.publish([Publish(SOURCES, saved)])
         if is_killed:
             await scheduler.kill()
             world.lose_frontier()
@@ -122,7 +127,7 @@ def test_a_source_that_is_saved_during_a_crawl_holds_at_once(is_killed: bool) ->
         await asyncio.sleep(120)
         assert min(gaps(world, since=since)) >= 6
         assert max(gaps(world, since=since)) < 9
-        await world.ring.speaker.publish([Publish(SOURCES, replace(saved, delay_seconds=0.5))])
+        await world.pipeline.publisher.publish([Publish(SOURCES, replace(saved, delay_seconds=0.5))])
         await asyncio.sleep(8)
         since = world.clock.monotonic()
         await world.until_complete(scheduler)

@@ -1,4 +1,4 @@
-"""What robots.txt says to an entry, and how long it waits for one."""
+"""Robots.txt verdicts about entries, and the wait for an unreachable robots.txt."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from typing import Any
 import pytest
 
 from strider.contracts.generated.enums import DecisionReason, RobotsState
-from strider.politeness import OriginRobots, RobotsStatus
-from strider.scheduler.core import (
+from strider.politeness import OriginRobots
+from strider.scheduler.core.hosts.robots import (
+    ALLOWED,
+    FETCH_ROBOTS_FIRST,
     NO_ROBOTS,
     ROBOTS_JOB,
     CachedRobots,
+    RobotsDecision,
+    RobotsVerdict,
+    check_robots,
+    parse_robots,
     robots_fetch_result,
     robots_from_record,
     robots_request_entry,
     robots_to_record,
-    rules_of,
 )
-from strider.scheduler.core.hosts.robots import ALLOWED, FETCH_ROBOTS_FIRST, RobotsVerdict, check_robots
 from tests.unit.scheduler.builders import NOW, a_spec, an_entry, an_outcome
 
 AGENT = "Strider/1 (+x)"
@@ -27,7 +31,7 @@ LATER = NOW + 60_000
 
 
 def known(state: RobotsState, **changes: Any) -> CachedRobots:
-    return rules_of(replace(OriginRobots(state=state, expires_at_ms=LATER), **changes))
+    return parse_robots(replace(OriginRobots(state=state, expires_at_ms=LATER), **changes))
 
 
 def ask(rules: CachedRobots, entry: Any = None, **spec: Any) -> RobotsVerdict:
@@ -50,7 +54,7 @@ def test_robots_come_first() -> None:
 def test_rules_decide(text: str, is_allowed: bool) -> None:
     answer = ask(known(RobotsState.FETCHED, text=text))
 
-    denied = RobotsVerdict(RobotsStatus.APPLY_RULES, reason=DecisionReason.ROBOTS_DENIED)
+    denied = RobotsVerdict(RobotsDecision.DENIED, reason=DecisionReason.ROBOTS_DENIED)
     assert answer == (ALLOWED if is_allowed else denied)
 
 
@@ -58,7 +62,7 @@ def test_rules_decide(text: str, is_allowed: bool) -> None:
 def test_a_deployment_may_not_heed_robots_at_all() -> None:
     """Where every site is one's own: nothing is asked, and no denial counts; by default it does."""
     denied = known(RobotsState.FETCHED, text="User-agent: *\nDisallow: /")
-    words = {"agent": AGENT, "now_ms": NOW}
+    words = {"user_agent": AGENT, "now_ms": NOW}
 
     for rules in (denied, NO_ROBOTS):
         assert check_robots(an_entry(), a_spec(), rules, respects_robots=False, **words) == ALLOWED
@@ -80,7 +84,7 @@ def test_a_spec_may_leave_robots_out() -> None:
 def test_what_cannot_be_reached_is_waited_for() -> None:
     rules = known(RobotsState.UNREACHABLE, unreachable_since_ms=NOW - 1000, failures=3)
 
-    assert ask(rules) == RobotsVerdict(RobotsStatus.UNREACHABLE, again_at_ms=LATER)
+    assert ask(rules) == RobotsVerdict(RobotsDecision.WAIT, again_at_ms=LATER)
 
 
 def test_waiting_ends_with_the_patience() -> None:

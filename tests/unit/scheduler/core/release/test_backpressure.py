@@ -1,4 +1,4 @@
-"""How much may be released is what the slowest of the ring can still take."""
+"""Release credits follow the slowest service of the pipeline."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def test_credits_are_what_the_ring_has_room_for(backlog: PipelineBacklog, credit
 def test_what_a_count_may_have_missed_is_taken_off() -> None:
     """What was spoken before the counting began is in the count; what came later is not, or twice."""
     spent = SpentCredits()
-    spent.spend(5, now=1.0)
-    spent.spend(0, now=1.5)
-    spent.spend(7, now=2.0)
+    spent.add(5, now=1.0)
+    spent.add(0, now=1.5)
+    spent.add(7, now=2.0)
 
     assert (
         spent.spent_since(0.0),

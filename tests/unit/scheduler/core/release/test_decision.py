@@ -1,4 +1,4 @@
-"""What is done with an entry whose turn it is."""
+"""Decisions about due entries."""
 
 from __future__ import annotations
 
@@ -10,56 +10,53 @@ import pytest
 from strider.contracts.generated.enums import RobotsState
 from strider.politeness import OriginRobots
 from strider.politeness.backoff import HostBackoff
-from strider.scheduler.core import (
-    NO_ROBOTS,
-    CachedRobots,
+from strider.scheduler.core.budgets.reservations import ReservationResult, ReservationStatus
+from strider.scheduler.core.hosts.host_state import new_host_group
+from strider.scheduler.core.hosts.robots import NO_ROBOTS, CachedRobots, parse_robots
+from strider.scheduler.core.release.decision import (
+    ReleaseAction,
     ReleaseContext,
-    ReservationResult,
-    ReservationStatus,
-    Step,
-    Turn,
+    ReleaseDecision,
     apply_budget,
     decide_release,
-    new_host_group,
-    rules_of,
 )
 from tests.unit.scheduler.builders import NOW, a_spec, an_entry
 
-OPEN = rules_of(OriginRobots(state=RobotsState.ABSENT, expires_at_ms=NOW + 1))
+OPEN = parse_robots(OriginRobots(state=RobotsState.ABSENT, expires_at_ms=NOW + 1))
 
 
 def around(rules: CachedRobots = OPEN, *, rest: HostBackoff | None = None, **changes: Any) -> ReleaseContext:
     group = new_host_group("www.a.test", delay_seconds=1)
-    group = group if rest is None else replace(group, rest=rest)
+    group = group if rest is None else replace(group, back_off=rest)
     return replace(ReleaseContext(a_spec(), group, rules, "Strider/1", NOW), **changes)
 
 
 def test_what_nothing_speaks_against_is_asked_for() -> None:
-    assert decide_release(an_entry(), around()) == Turn(Step.ASK, an_entry())
+    assert decide_release(an_entry(), around()) == ReleaseDecision(ReleaseAction.FETCH_RETRY, an_entry())
 
 
 def test_unknown_robots_are_asked_for_first() -> None:
-    assert decide_release(an_entry(), around(NO_ROBOTS)).action is Step.FETCH_ROBOTS
+    assert decide_release(an_entry(), around(NO_ROBOTS)).action is ReleaseAction.FETCH_ROBOTS
 
 
 def test_robots_that_may_lie_unread_are_waited_for() -> None:
     """Whoever had the shard before may have heard them and died: asked again they would be asked twice."""
     result = decide_release(an_entry(), around(NO_ROBOTS, has_caught_up=False))
 
-    assert (result.action, result.entry.reason) == (Step.WAIT, "waits_for_robots")
+    assert (result.action, result.entry.reason) == (ReleaseAction.WAIT, "waits_for_robots")
     assert NOW < result.entry.due_at_ms <= NOW + 1000
-    assert decide_release(an_entry(), around(OPEN, has_caught_up=False)).action is Step.ASK
+    assert decide_release(an_entry(), around(OPEN, has_caught_up=False)).action is ReleaseAction.FETCH_RETRY
 
 
 @pytest.mark.req("S3.8.4")
 def test_a_forbidden_url_is_closed_and_told() -> None:
-    rules = rules_of(
+    rules = parse_robots(
         OriginRobots(state=RobotsState.FETCHED, text="User-agent: *\nDisallow: /", expires_at_ms=NOW + 1)
     )
 
     result = decide_release(an_entry(), around(rules))
 
-    assert result.action is Step.CLOSE
+    assert result.action is ReleaseAction.CLOSE
     assert result.transition is not None
     (line,) = result.transition.decisions
     assert (line.decision, line.reason) == ("closed", "robots_denied")
@@ -76,7 +73,7 @@ def test_a_resting_host_is_waited_for() -> None:
 
     result = decide_release(an_entry(), around(rest=rest))
 
-    assert (result.action, result.entry.due_at_ms) == (Step.WAIT, NOW + 60_000)
+    assert (result.action, result.entry.due_at_ms) == (ReleaseAction.WAIT, NOW + 60_000)
     assert result.entry.reason == "host_backs_off"
 
 
@@ -86,19 +83,25 @@ def test_but_no_longer_than_the_patience() -> None:
 
     result = decide_release(entry, around(rest=rest, spec=a_spec(host_patience_seconds=120)))
 
-    assert (result.action, result.entry.reason) == (Step.CLOSE, "host_unavailable")
+    assert (result.action, result.entry.reason) == (ReleaseAction.CLOSE, "host_unavailable")
 
 
 def test_a_budget_closes_what_is_left() -> None:
     result = apply_budget(
-        Turn(Step.ASK, an_entry()), ReservationResult(ReservationStatus.EXHAUSTED, "pages"), NOW
+        ReleaseDecision(ReleaseAction.FETCH_RETRY, an_entry()),
+        ReservationResult(ReservationStatus.EXHAUSTED, "pages"),
+        NOW,
     )
 
-    assert (result.action, result.entry.reason) == (Step.CLOSE, "budget")
+    assert (result.action, result.entry.reason) == (ReleaseAction.CLOSE, "budget")
 
 
 def test_what_may_still_be_left_of_a_budget_is_waited_for() -> None:
-    result = apply_budget(Turn(Step.ASK, an_entry()), ReservationResult(ReservationStatus.FULL), NOW)
+    result = apply_budget(
+        ReleaseDecision(ReleaseAction.FETCH_RETRY, an_entry()),
+        ReservationResult(ReservationStatus.MUST_WAIT),
+        NOW,
+    )
 
-    assert result.action is Step.WAIT
+    assert result.action is ReleaseAction.WAIT
     assert result.entry.due_at_ms > NOW

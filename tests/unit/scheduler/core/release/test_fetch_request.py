@@ -1,11 +1,12 @@
-"""What the fetcher is told."""
+"""Fetch requests."""
 
 from __future__ import annotations
 
 import pytest
 
 from strider.contracts.generated.events import EntryRecorded
-from strider.scheduler.core import RequestLease, fetch_request, robots_request_entry
+from strider.scheduler.core.hosts.robots import robots_request_entry
+from strider.scheduler.core.release.fetch_request import RequestLease, build_fetch_request
 from tests.unit.scheduler.builders import a_spec, an_entry
 
 LICENCE = RequestLease("1-a-5", issued_at_ms=10, expires_at_ms=20, shard=1, epoch=10)
@@ -16,7 +17,7 @@ def test_a_request_says_all_that_is_needed() -> None:
     spec = a_spec(headers={"X-A": "1", "X-B": "2"}, user_agent="Other/1", request_timeout_seconds=12.5)
     entry = an_entry("https://www.a.test:444/x", tries=1, error_class="status_server", metadata={"k": "v"})
 
-    request = fetch_request(entry, spec, LICENCE)
+    request = build_fetch_request(entry, spec, LICENCE)
 
     assert (request.url, request.origin) == ("https://www.a.test:444/x", "https://www.a.test:444")
     assert (request.lease_id, request.issued_at_ms, request.lease_expires_at_ms) == ("1-a-5", 10, 20)
@@ -28,7 +29,7 @@ def test_a_request_says_all_that_is_needed() -> None:
 
 
 def test_robots_are_asked_for_in_the_name_of_the_job() -> None:
-    request = fetch_request(
+    request = build_fetch_request(
         robots_request_entry(an_entry(metadata={"k": "v"})), a_spec(use_cookies=True), LICENCE
     )
 
@@ -37,14 +38,14 @@ def test_robots_are_asked_for_in_the_name_of_the_job() -> None:
 
 
 def test_a_first_try_names_no_earlier_error() -> None:
-    assert fetch_request(an_entry(error_class="status_client"), a_spec(), LICENCE).earlier_error == ""
+    assert build_fetch_request(an_entry(error_class="status_client"), a_spec(), LICENCE).earlier_error == ""
 
 
 def test_certificates_are_let_pass_for_named_hosts_only() -> None:
     spec = a_spec(insecure_tls_hosts=("www.a.test",))
 
-    assert fetch_request(an_entry(), spec, LICENCE).insecure_tls
-    assert not fetch_request(an_entry("http://b.test/"), spec, LICENCE).insecure_tls
+    assert build_fetch_request(an_entry(), spec, LICENCE).insecure_tls
+    assert not build_fetch_request(an_entry("http://b.test/"), spec, LICENCE).insecure_tls
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,6 @@ def test_credentials_go_to_the_sites_that_they_are_for(
     headers = {"Authorization": "Bearer x", "cookie": "a=b", "X-Api-Key": "k", "X-A": "1"}
     spec = a_spec(scope=scope, headers=headers, hosts=("listed.test",), domains=("mine.test",))
 
-    names = fetch_request(entry, spec, LICENCE).header_names
+    names = build_fetch_request(entry, spec, LICENCE).header_names
 
     assert names == (("Authorization", "cookie", "X-Api-Key", "X-A") if is_told else ("X-A",))

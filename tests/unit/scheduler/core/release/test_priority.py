@@ -1,4 +1,4 @@
-"""How urgent links are, by what they look like."""
+"""Priority of links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Completion is proven: in no order of events is a run called complete that is not."""
+"""Completion proof: no order of events completes a run that is not complete."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strider.scheduler.core import CompletionObservation, CompletionPhase, CompletionProof, ShardRunCount
+from strider.scheduler.core.runs.completion import (
+    CompletionObservation,
+    CompletionPhase,
+    CompletionProof,
+    ShardRunCount,
+)
 
 SHARDS = 2
 QUIET = {0: ShardRunCount(is_ready=True), 1: ShardRunCount(is_ready=True)}
@@ -18,12 +23,12 @@ def looks(*each: CompletionObservation, seeds: int = 0) -> list[CompletionPhase]
     proof, seen = CompletionProof(SHARDS, {0: seeds} if seeds else {}), []
     for look in each:
         proof = proof.after(look)
-        seen.append(proof.proof)
+        seen.append(proof.phase)
     return seen
 
 
 def test_each_step_takes_a_look_of_its_own() -> None:
-    quiet = CompletionObservation(QUIET, seeds_read={0: 3}, links_end={0: 7}, links_committed={0: 7})
+    quiet = CompletionObservation(QUIET, seeds_committed={0: 3}, links_end={0: 7}, links_committed={0: 7})
 
     assert looks(*[quiet] * 6, seeds=3) == [
         CompletionPhase.QUIET,
@@ -36,7 +41,7 @@ def test_each_step_takes_a_look_of_its_own() -> None:
 
 
 def test_seeds_that_nobody_has_read_hold_it_back() -> None:
-    unread = CompletionObservation(QUIET, seeds_read={0: 2})
+    unread = CompletionObservation(QUIET, seeds_committed={0: 2})
 
     assert looks(unread, unread, unread, seeds=3) == [CompletionPhase.QUIET] * 3
 

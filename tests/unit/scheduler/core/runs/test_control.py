@@ -1,43 +1,42 @@
-"""What holds for a run and for a host after any wishes."""
+"""State of runs and hosts after commands."""
 
 from __future__ import annotations
 
 import pytest
 
 from strider.contracts.generated.events import JobEvent
-from strider.scheduler.core import NO_BLOCK, ManualBlock, RunControl, Standing
-from strider.scheduler.core.runs.control import FOREVER_MS
-from tests.unit.scheduler.simulation.commands import a_wish
+from strider.scheduler.core.runs.control import FOREVER_MS, NO_BLOCK, ManualBlock, RunControl, RunState
+from tests.unit.scheduler.simulation.commands import a_command
 
-RUN = a_wish("pause"), a_wish("resume"), a_wish("cancel")
+RUN = a_command("pause"), a_command("resume"), a_command("cancel")
 PAUSE, RESUME, CANCEL = RUN
-PAUSE_JOB = a_wish("pause", job_id="job")
-RESUME_JOB = a_wish("resume", job_id="job")
-CANCEL_JOB, DROP_JOB = a_wish("cancel", job_id="job"), a_wish("drop", job_id="job")
+PAUSE_JOB = a_command("pause", job_id="job")
+RESUME_JOB = a_command("resume", job_id="job")
+CANCEL_JOB, DROP_JOB = a_command("cancel", job_id="job"), a_command("drop", job_id="job")
 FACT = JobEvent(event_id="f", what="cancelled", is_wish=False, at_ms=1, by="scheduler", execution_id="run")
 
 
 @pytest.mark.parametrize(
     ("said", "standing"),
     [
-        pytest.param([], Standing.RUNS, id="nothing said"),
-        pytest.param([PAUSE], Standing.PAUSED, id="paused"),
-        pytest.param([PAUSE, RESUME], Standing.RUNS, id="resumed"),
-        pytest.param([RESUME, PAUSE], Standing.PAUSED, id="the last wish counts"),
-        pytest.param([PAUSE, CANCEL], Standing.CANCELLED, id="cancelled"),
-        pytest.param([CANCEL, RESUME, PAUSE], Standing.CANCELLED, id="nothing undoes a cancel"),
-        pytest.param([PAUSE_JOB], Standing.PAUSED, id="its job is paused"),
-        pytest.param([PAUSE_JOB, RESUME], Standing.PAUSED, id="a job's pause is the job's to end"),
-        pytest.param([PAUSE_JOB, RESUME_JOB], Standing.RUNS, id="its job is resumed"),
-        pytest.param([PAUSE_JOB, CANCEL], Standing.CANCELLED, id="the stricter holds"),
-        pytest.param([CANCEL_JOB, DROP_JOB], Standing.DROPPED, id="a cancelled job may be dropped"),
-        pytest.param([DROP_JOB, CANCEL_JOB, RESUME_JOB], Standing.DROPPED, id="nothing undoes a drop"),
-        pytest.param([a_wish("drop")], Standing.RUNS, id="only jobs are dropped"),
-        pytest.param([FACT], Standing.RUNS, id="a fact is no wish"),
-        pytest.param([a_wish("cancel", execution_id="other")], Standing.RUNS, id="another run"),
+        pytest.param([], RunState.RUNS, id="nothing said"),
+        pytest.param([PAUSE], RunState.PAUSED, id="paused"),
+        pytest.param([PAUSE, RESUME], RunState.RUNS, id="resumed"),
+        pytest.param([RESUME, PAUSE], RunState.PAUSED, id="the last wish counts"),
+        pytest.param([PAUSE, CANCEL], RunState.CANCELLED, id="cancelled"),
+        pytest.param([CANCEL, RESUME, PAUSE], RunState.CANCELLED, id="nothing undoes a cancel"),
+        pytest.param([PAUSE_JOB], RunState.PAUSED, id="its job is paused"),
+        pytest.param([PAUSE_JOB, RESUME], RunState.PAUSED, id="a job's pause is the job's to end"),
+        pytest.param([PAUSE_JOB, RESUME_JOB], RunState.RUNS, id="its job is resumed"),
+        pytest.param([PAUSE_JOB, CANCEL], RunState.CANCELLED, id="the stricter holds"),
+        pytest.param([CANCEL_JOB, DROP_JOB], RunState.DROPPED, id="a cancelled job may be dropped"),
+        pytest.param([DROP_JOB, CANCEL_JOB, RESUME_JOB], RunState.DROPPED, id="nothing undoes a drop"),
+        pytest.param([a_command("drop")], RunState.RUNS, id="only jobs are dropped"),
+        pytest.param([FACT], RunState.RUNS, id="a fact is no wish"),
+        pytest.param([a_command("cancel", execution_id="other")], RunState.RUNS, id="another run"),
     ],
 )
-def test_what_holds_for_a_run(said: list[JobEvent], standing: Standing) -> None:
+def test_what_holds_for_a_run(said: list[JobEvent], standing: RunState) -> None:
     orders = RunControl()
     for event in said:
         orders.apply(event)
@@ -54,10 +53,10 @@ def test_a_repeat_changes_nothing() -> None:
 
 def test_a_host_is_barred_until_the_bar_is_lifted() -> None:
     orders = RunControl()
-    orders.apply(a_wish("block_host", group="a.test", until_ms=50, at_ms=10, reason="asked to"))
-    orders.apply(a_wish("block_host", group="b.test", at_ms=10))
-    orders.apply(a_wish("unblock_host", group="b.test"))
-    orders.apply(a_wish("block_host", group="c.test", at_ms=10))
+    orders.apply(a_command("block_host", group="a.test", until_ms=50, at_ms=10, reason="asked to"))
+    orders.apply(a_command("block_host", group="b.test", at_ms=10))
+    orders.apply(a_command("unblock_host", group="b.test"))
+    orders.apply(a_command("block_host", group="c.test", at_ms=10))
 
     assert orders.manual_blocks == {
         "a.test": ManualBlock(50, 10, "ada", "asked to"),
@@ -70,13 +69,13 @@ def test_a_run_whose_budget_is_used_up_is_over_whatever_is_wished() -> None:
     orders = RunControl()
     orders.apply(PAUSE)
 
-    first, again = orders.spend("run", "pages"), orders.spend("run", "bytes")
+    first, again = orders.mark_budget_exhausted("run", "pages"), orders.mark_budget_exhausted("run", "bytes")
 
     assert [first, again] == [True, False]
     assert (orders.directive_for("job", "run").state, orders.directive_for("job", "run").reason) == (
-        Standing.SPENT,
+        RunState.SPENT,
         "pages",
     )
     assert orders.affects(["run"])
     orders.apply(CANCEL)
-    assert orders.directive_for("job", "run").state is Standing.CANCELLED
+    assert orders.directive_for("job", "run").state is RunState.CANCELLED

@@ -1,4 +1,4 @@
-"""Pages that vanish on their way round: proven by offsets, asked for once more, closed."""
+"""Lost pages: proven by offsets, retried, closed."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from strider.contracts.generated.topics import TOPICS
 from strider.messaging.inprocess import simulate
 from strider.scheduler.core.runs.lost_pages import (
     MARGIN_MS,
-    RING,
+    PIPELINE,
     PipelineOffsets,
     PipelineWatermark,
-    pipeline_partitions,
     retry_lost_page,
 )
 from tests.unit.scheduler.builders import an_entry
-from tests.unit.scheduler.simulation.checks import check_lives, check_politeness
+from tests.unit.scheduler.simulation.checks import check_politeness, check_transitions
 from tests.unit.scheduler.simulation.seeds import seeds
 from tests.unit.scheduler.simulation.test_liveness import hosts_of
 from tests.unit.scheduler.simulation.web import a_web
-from tests.unit.scheduler.simulation.world import World
+from tests.unit.scheduler.simulation.world import SimulatedWorld
 
-FETCHED, PARSED, VALIDATED, REJECTED, SETTLED = (topic for hop in RING for topic in hop.topics)
+FETCHED, PARSED, VALIDATED, REJECTED, SETTLED = (topic for hop in PIPELINE for topic in hop.topics)
 BEGUN = PipelineWatermark(1, since_ms=100_000)
 ENDS = {
     (FETCHED, 0): 7,
@@ -37,12 +36,7 @@ ENDS = {
     (REJECTED, 1): 1,
     (SETTLED, 1): 9,
 }
-ALL_READ = {
-    (hop.group, place): ENDS[place]
-    for hop in RING
-    for place in pipeline_partitions(RING, dict.fromkeys(TOPICS, 2))
-    if place in ENDS and place[0] in hop.topics
-}
+ALL_READ = {(hop.group, place): ENDS[place] for hop in PIPELINE for place in ENDS if place[0] in hop.topics}
 
 
 def sounding(**behind: int) -> PipelineOffsets:
@@ -59,16 +53,16 @@ def test_the_hops_are_those_that_the_topics_declare() -> None:
     """A group that is renamed, or a reader that comes between, must not make pages seem lost."""
     declared = {
         (topic, reader.group, reader.sharded)
-        for hop in RING
+        for hop in PIPELINE
         for topic in hop.topics
         for reader in TOPICS[topic].read_by
         if reader.gates != "none" and reader.service != "indexer"
     }
-    assert {(topic, hop.group, hop.is_sharded) for hop in RING for topic in hop.topics} == declared
+    assert {(topic, hop.group, hop.is_sharded) for hop in PIPELINE for topic in hop.topics} == declared
 
 
 def test_where_all_is_read_one_look_proves_that_nothing_is_on_its_way() -> None:
-    assert BEGUN.after(sounding()).is_over
+    assert BEGUN.after(sounding()).has_passed
 
 
 @pytest.mark.parametrize(
@@ -84,19 +78,19 @@ def test_where_all_is_read_one_look_proves_that_nothing_is_on_its_way() -> None:
 def test_a_service_that_is_behind_holds_up_the_proof(behind: str, hop: int) -> None:
     """It goes on from there, by the ends that were noted: what came later is none of its business."""
     first = BEGUN.after(sounding(**{behind.replace("-", "_"): 1}))
-    assert (first.stage, first.is_over) == (hop, False)
+    assert (first.stage, first.has_passed) == (hop, False)
     grown = PipelineOffsets(ALL_READ, {place: end + (place[0] == behind) for place, end in ENDS.items()})
-    assert first.after(grown).is_over
+    assert first.after(grown).has_passed
 
 
 def test_what_another_shard_sends_holds_up_nothing_but_in_the_unsharded_topic() -> None:
     ends = ENDS | {(PARSED, 0): 99}
-    assert BEGUN.after(PipelineOffsets(ALL_READ, ends)).is_over
-    assert not BEGUN.after(PipelineOffsets(ALL_READ, ends | {(FETCHED, 0): 8})).is_over
+    assert BEGUN.after(PipelineOffsets(ALL_READ, ends)).has_passed
+    assert not BEGUN.after(PipelineOffsets(ALL_READ, ends | {(FETCHED, 0): 8})).has_passed
 
 
 def test_a_group_that_has_committed_nothing_is_not_past_anything() -> None:
-    assert not BEGUN.after(PipelineOffsets({}, ENDS)).is_over
+    assert not BEGUN.after(PipelineOffsets({}, ENDS)).has_passed
 
 
 @pytest.mark.parametrize(
@@ -132,7 +126,7 @@ def test_a_crawl_whose_ring_swallows_pages_comes_to_its_end(seed: int) -> None:
     """Each page that vanished is asked for again, never more than twice, and by the rules of its host."""
 
     async def scenario() -> None:
-        world = World(a_web(seed), seed=seed)
+        world = SimulatedWorld(a_web(seed), seed=seed)
         swallowed = []
 
         def swallows(url: str, time: int) -> bool:
@@ -140,7 +134,7 @@ def test_a_crawl_whose_ring_swallows_pages_comes_to_its_end(seed: int) -> None:
             swallowed.extend([url] * is_hit)
             return is_hit
 
-        world.ring.swallows = swallows
+        world.pipeline.loses_page = swallows
         await world.begin()
         scheduler = world.start()
         await world.until_complete(scheduler)
@@ -153,16 +147,16 @@ def test_a_crawl_whose_ring_swallows_pages_comes_to_its_end(seed: int) -> None:
         }
         assert "lost_in_ring" not in world.reasons().values()
         check_politeness(world.web)
-        check_lives(world)
+        check_transitions(world)
 
     simulate(scenario())
 
 
 def test_a_page_that_is_swallowed_each_time_is_closed_with_the_reason() -> None:
     async def scenario() -> None:
-        world = World(hosts_of(2))
+        world = SimulatedWorld(hosts_of(2))
         bad, _ = world.web.pages
-        world.ring.swallows = lambda url, _time: url == bad
+        world.pipeline.loses_page = lambda url, _time: url == bad
         await world.begin()
         scheduler = world.start()
         await world.until_complete(scheduler, seconds=1_000)
@@ -179,8 +173,8 @@ def test_a_ring_that_is_slow_loses_nothing(is_killed: bool) -> None:
     """However long a page takes: as long as it may come back, it is not asked for again."""
 
     async def scenario() -> None:
-        world = World(hosts_of(6))
-        world.ring.round_seconds = 2_000
+        world = SimulatedWorld(hosts_of(6))
+        world.pipeline.settle_seconds = 2_000
         await world.begin()
         scheduler = world.start()
         await asyncio.sleep(300)

@@ -40,7 +40,7 @@ _SEEN_ENTRY: Final = Struct(">HHI16s19sH")
 _REFUSED: Final = Struct(">H19s")
 _LOOKUP: Final = Struct(">H16s19s")
 _LEASE: Final = Struct(">HIHI")
-_SELF_CLOSED: Final = Struct(">HI16sH")
+_ENDED: Final = Struct(">HI16sH")
 _CONCLUSION: Final = Struct(">H16s19sH")
 _GROUP: Final = Struct(">IHHIHIH")
 _SHORT: Final = Struct(">H")
@@ -203,7 +203,7 @@ def encode_ended(freed: Iterable[EndedRequest]) -> bytes:
         group, began = _encode(each.group), _clamp_48(each.started_at_ms)
         parts += (
             encode_lease_id(each.lease_id),
-            _SELF_CLOSED.pack(began >> 32, began & _LOW_32, bytes.fromhex(each.entry_id), len(group)),
+            _ENDED.pack(began >> 32, began & _LOW_32, bytes.fromhex(each.entry_id), len(group)),
             group,
         )
     return b"".join(parts)

@@ -267,11 +267,11 @@ class BatchQueue:
         if self._split:
             return self._split.popleft()
         if self._waiting:
-            return self._merge_duplicates(self._waiting.popleft())
+            return self._merge(self._waiting.popleft())
         self._is_busy = False
         return None
 
-    def _merge_duplicates(self, first: InFlightBatch) -> InFlightBatch:
+    def _merge(self, first: InFlightBatch) -> InFlightBatch:
         parts = list(first.parts)
         while self._waiting and len(parts) + self._waiting[0].message_count <= self._max_messages:
             parts += self._waiting.popleft().parts

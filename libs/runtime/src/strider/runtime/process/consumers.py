@@ -38,7 +38,7 @@ class ServiceConsumers:
     """All consumer loops of one process."""
 
     def __init__(self, context: ServiceContext[Any], definition: ServiceDefinition, *, version: str) -> None:
-        self._tls_context = context
+        self._context = context
         self._definition = definition
         self._version = version
         settings = context.settings
@@ -60,7 +60,7 @@ class ServiceConsumers:
             self._add(consumption)
 
     def _add(self, spec: ConsumerSpec) -> None:
-        process, settings = self._tls_context, self._tls_context.settings
+        process, settings = self._context, self._context.settings
         group = spec.group.group
         meter = ConsumerMetrics(process.metrics, process.heartbeat, group=group, clock=process.clock)
         ports = ConsumerPorts(
@@ -87,7 +87,7 @@ class ServiceConsumers:
         self.watched.append(WatchedLoop(loop, meter))
 
     def _dead_letters(self, group: str) -> DeadLetterWriter:
-        process = self._tls_context
+        process = self._context
         if self._definition.dead_letters is None:
             raise ValueError(f"{process.name} consumes, but names no topic for dead letters")
         worker = f"{socket.gethostname()}:{os.getpid()}"
@@ -101,7 +101,7 @@ class ServiceConsumers:
 
     async def declare_schemas(self) -> None:
         """Have every schema that is written here acknowledged; call again where that raises Unavailable."""
-        producer = await self._tls_context.bus.producer()
+        producer = await self._context.bus.producer()
         try:
             await self._schema_publisher.publish(producer, written_topics(self._definition))
         finally:

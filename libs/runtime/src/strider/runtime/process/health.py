@@ -49,7 +49,7 @@ class BadHealthRequest(Exception):
         self.status = status
 
 
-async def decode_request(reader: asyncio.StreamReader) -> tuple[str, str]:
+async def read_request(reader: asyncio.StreamReader) -> tuple[str, str]:
     """Return method and path of a request; raise BadHealthRequest, or ConnectionError at its end."""
     head = b""
     while b"\r\n\r\n" not in head and b"\n\n" not in head:
@@ -176,7 +176,7 @@ class HealthServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         method = "GET"
         try:
-            method, path = await decode_request(reader)
+            method, path = await read_request(reader)
             answer = self.respond(method, path)
         except BadHealthRequest as wrong:
             answer = HealthResponse(wrong.status, "text/plain", f"{wrong}\n".encode())

@@ -114,7 +114,7 @@ class Watchdog:
         resident_bytes: Callable[[], int] = lambda: 0,
         on_stall: Callable[[str], None] = lambda _kind: None,
     ) -> None:
-        self._target_candidate = target
+        self._target = target
         self._heartbeat = heartbeat
         self._monotonic = monotonic
         self._threshold_seconds = threshold_seconds
@@ -157,9 +157,9 @@ class Watchdog:
         sight = ProcessObservation(
             now=now,
             last_activity=self._heartbeat.last_activity,
-            last_loop_tick=max(self._target_candidate.last_loop_tick(), self._awake_since),
-            lag=self._target_candidate.lag(),
-            pauses=self._target_candidate.pauses(),
+            last_loop_tick=max(self._target.last_loop_tick(), self._awake_since),
+            lag=self._target.lag(),
+            pauses=self._target.pauses(),
         )
         verdict = assess(
             sight, last_justified_idle=self._last_justified_idle, threshold_seconds=self._threshold_seconds
@@ -188,11 +188,8 @@ class Watchdog:
             lag=observation.lag,
             **self._heartbeat.report(),
         )
-        _log.emit(
-            log_events.STALL_DIAGNOSED,
-            **self._target_candidate.diagnose(timeout_seconds=_loop_timeout(verdict)),
-        )
-        results = {} if verdict is WatchdogVerdict.BLOCKED else self._target_candidate.reconnect()
+        _log.emit(log_events.STALL_DIAGNOSED, **self._target.diagnose(timeout_seconds=_loop_timeout(verdict)))
+        results = {} if verdict is WatchdogVerdict.BLOCKED else self._target.reconnect()
         if not results:
             self._exit(observation, verdict, "nothing can be reconnected")
             return
@@ -215,7 +212,7 @@ class Watchdog:
             quiet_seconds=round(observation.now - observation.last_activity, 1),
         )
         self._stopped.set()
-        self._target_candidate.exit(ExitCode.STALLED, timeout_seconds=_loop_timeout(verdict))
+        self._target.exit(ExitCode.STALLED, timeout_seconds=_loop_timeout(verdict))
 
     def _check_memory(self) -> None:
         used = self._resident_bytes()
@@ -224,7 +221,7 @@ class Watchdog:
         if self._checks_over_memory >= CHECKS_OVER_MEMORY:
             _log.emit(log_events.MEMORY_LIMIT_EXCEEDED, used_bytes=used, limit=self._memory_limit_bytes)
             self._stopped.set()
-            self._target_candidate.exit(ExitCode.FAILED, timeout_seconds=LOOP_TIMEOUT_SECONDS)
+            self._target.exit(ExitCode.FAILED, timeout_seconds=LOOP_TIMEOUT_SECONDS)
 
 
 def _loop_timeout(verdict: WatchdogVerdict) -> float:

@@ -1,67 +1,77 @@
-"""What one request asks, and what one answer means. Pure.
+"""Decisions of the fetcher, as pure functions of values.
 
-asking      what is put on the wire, and whether a URL may be asked at all
-cookies     which cookies are set, and which are sent
-places      which addresses and ports are open
-proxies     who asks in our place, and how well
-reading     how much of a body is wanted
-answers     what came back, as values
-outcomes    errors and statuses to outcomes
-redirects   where a redirect leads, and whether its target may be asked
-retryafter  how long a server wants to be left alone
-robots      the text of a robots.txt
-interpret   request and answer to the events that are spoken
+A request goes through `address_policy` (refused or allowed), `request_headers` and `cookies`. Its response is
+a value of `response_models`; `body_limits` decides how much of the body is read, `outcome` what the result
+means, with `outcome_mapping`, `redirects`, `retry_after` and `robots_body`.
 """
 
-from .address_policy import Network, Places
-from .body_limits import Reading, decide_body_policy, looks_like_markup, unsupported_type
+from .address_policy import AddressPolicy, Network, url_refusal
+from .body_limits import BodyPolicy, decide_body_policy, looks_like_markup, unsupported_type
 from .cookies import Cookie, build_cookie_header, parse_set_cookies, update_jar
-from .interpret_result import FetchEvents, build_crash_event, interpret_result, max_inline_body_bytes
+from .outcome import FetchEvents, build_crash_event, interpret_result, max_inline_body_bytes
 from .outcome_mapping import may_be_local_outage, outcome_of_error, outcome_of_status
-from .proxies import MAX_CONSECUTIVE_FAILURES, Proxy, Standing, parse_proxy_url
+from .proxies import MAX_CONSECUTIVE_FAILURES, Proxy, ProxyHealth, parse_proxy_url
 from .redirects import RedirectRules, ResolvedRedirect, is_redirect, resolve_redirect
-from .request_headers import CrawlerIdentity, Headers, headers_of, identity_of, url_refusal, user_agent_of
-from .response_models import FailedFetch, FetchedResponse, RequestTrace, ResponseHead, head_of
-from .retry_after import retry_after_seconds
-from .robots_body import robots_text
+from .request_headers import (
+    CrawlerIdentity,
+    Headers,
+    build_identity,
+    build_request_headers,
+    select_user_agent,
+)
+from .response_models import (
+    FailedFetch,
+    FetchedResponse,
+    FetchResult,
+    FinishedRequest,
+    HeldBody,
+    RequestTrace,
+    ResponseHead,
+    decode_head,
+)
+from .retry_after import parse_retry_after
+from .robots_body import decode_robots_body
 
 __all__ = [
-    "MOST_FAILURES",
+    "MAX_CONSECUTIVE_FAILURES",
+    "AddressPolicy",
+    "BodyPolicy",
     "Cookie",
-    "Failed",
+    "CrawlerIdentity",
+    "FailedFetch",
+    "FetchEvents",
+    "FetchResult",
     "FetchedResponse",
-    "Head",
+    "FinishedRequest",
     "Headers",
-    "Identity",
-    "Making",
-    "Meaning",
+    "HeldBody",
     "Network",
-    "Places",
     "Proxy",
-    "Reading",
-    "Redirect",
+    "ProxyHealth",
     "RedirectRules",
-    "Standing",
-    "cookie_header",
-    "cookies_of",
-    "crash_of",
-    "head_of",
-    "headers_of",
-    "identity_of",
-    "interpret",
-    "is_doubtful",
+    "RequestTrace",
+    "ResolvedRedirect",
+    "ResponseHead",
+    "build_cookie_header",
+    "build_crash_event",
+    "build_identity",
+    "build_request_headers",
+    "decide_body_policy",
+    "decode_head",
+    "decode_robots_body",
+    "interpret_result",
     "is_redirect",
-    "jar_with",
-    "looks_like_text",
+    "looks_like_markup",
+    "max_inline_body_bytes",
+    "may_be_local_outage",
     "outcome_of_error",
     "outcome_of_status",
-    "page_room",
-    "proxy_of",
-    "reading_of",
-    "redirect_of",
-    "retry_after_seconds",
-    "robots_text",
+    "parse_proxy_url",
+    "parse_retry_after",
+    "parse_set_cookies",
+    "resolve_redirect",
+    "select_user_agent",
     "unsupported_type",
+    "update_jar",
     "url_refusal",
-    "user_agent_of",
 ]

@@ -1,56 +1,85 @@
-"""Where may requests go, besides what every crawl is refused?
+"""Which URLs, ports and addresses may be fetched: the SSRF rules.
 
-Ports that pages are served on, and inner networks that a deployment opens. What is private or a vault is
-`strider.urls`' to say; vaults stay closed whatever is opened here.
+`url_refusal` refuses a URL before its name is resolved; `AddressPolicy.address_refusal` refuses an address
+before it is connected to (by `adapters.http.address_guard`). What counts as a private or metadata address is
+defined in `strider.urls`. Metadata services stay refused whatever is allowed here.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address
+from typing import Final
 
+from strider.contracts.generated.enums import ErrorClass
 from strider.urls import CLOUD_METADATA, RefusedUrl, address_kind, address_refusal, host_kind, host_of
+
+from .response_models import FailedFetch
+
+_ALLOWED_SCHEMES: Final = ("http://", "https://")
 
 Network = IPv4Network | IPv6Network
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """What is open."""
+class AddressPolicy:
+    """What a deployment allows beyond the public internet."""
 
     allow_private: bool = False
-    """Every private address, on every port."""
-    networks: tuple[Network, ...] = ()
-    """Private networks that are open all the same."""
+    """Allow every private address, on every port."""
+    allowed_networks: tuple[Network, ...] = ()
+    """Private networks that are allowed."""
     allowed_ports: frozenset[int] = frozenset()
-    """Ports that may be asked; empty for every port."""
+    """Ports that may be fetched from; empty for every port."""
 
     def host_refusal(self, host_name: str) -> RefusedUrl | None:
-        """Judge a host as it stands in a URL."""
+        """Return why a host, as it stands in a URL, is refused; None if it is allowed."""
         refused = address_refusal(host_kind(host_name), allow_private=self.allow_private)
-        return None if refused is not None and self._is_open(host_name.strip("[]")) else refused
+        return None if refused is not None and self._is_in_allowed_network(host_name.strip("[]")) else refused
 
     def address_refusal(self, address: str) -> RefusedUrl | None:
-        """Judge an address as the socket will have it."""
+        """Return why an address that is about to be connected to is refused; None if it is allowed."""
         refused = address_refusal(address_kind(address), allow_private=self.allow_private)
-        return None if refused is not None and self._is_open(address) else refused
+        return None if refused is not None and self._is_in_allowed_network(address) else refused
 
     def is_port_allowed(self, url: str) -> bool:
-        """Say whether the port of a URL as found may be asked."""
+        """Whether the port of a normalized URL may be fetched from."""
         return self.allow_private or not self.allowed_ports or _port_of(url) in self.allowed_ports
 
-    def _is_open(self, address_text: str) -> bool:
-        if not self.networks or address_kind(address_text) == CLOUD_METADATA:
+    def _is_in_allowed_network(self, address_text: str) -> bool:
+        if not self.allowed_networks or address_kind(address_text) == CLOUD_METADATA:
             return False
         try:
             address = ip_address(address_text.partition("%")[0])
         except ValueError:
             return False
-        return any(address in network for network in self.networks)
+        return any(address in network for network in self.allowed_networks)
+
+
+def url_refusal(url: str, *, policy: AddressPolicy) -> FailedFetch | None:
+    """Return why a normalized URL is refused by its scheme, host or port; None if it is allowed."""
+    if not url.startswith(_ALLOWED_SCHEMES):
+        scheme = url.partition(":")[0][:40]
+        return FailedFetch(ErrorClass.REFUSED_SCHEME, f"only http and https URLs are fetched, not {scheme}")
+    try:
+        name = host_of(url)
+    except ValueError:
+        return FailedFetch(ErrorClass.BAD_URL, "the URL has no path")
+    refused = policy.host_refusal(name)
+    if refused is None:
+        is_open = policy.is_port_allowed(url)
+        return (
+            None
+            if is_open
+            else FailedFetch(ErrorClass.REFUSED_PORT, "pages are not fetched from this port (FETCHER_PORTS)")
+        )
+    is_address = name.startswith("[") or name[-1:].isdigit()
+    error = ErrorClass.REFUSED_ADDRESS if is_address else ErrorClass.REFUSED_HOST
+    return FailedFetch(error, f"{name} is a {refused.detail.replace('_', ' ')}")
 
 
 def _port_of(url: str) -> int:
-    """Give the port of a URL as found, in which a scheme's own port never stands."""
+    """Return the port of a normalized URL, which never spells out its scheme's default port."""
     authority = url[url.index("//") + 2 : url.index("/", 8)]
     name = host_of(url)
     port = authority[len(name) :].lstrip(".").removeprefix(":")

@@ -1,8 +1,8 @@
-"""Which outcome is an error, a status?
+"""Tables from error classes and HTTP statuses to fetch outcomes.
 
-Two tables: from the closed list of error classes, and from HTTP's numbers, to the outcomes that the
-scheduler decides by. What follows from an outcome (another try, a pause for the host) is not said
-here.
+Exceptions become error classes in `adapters.http.error_mapping`; here the closed list of error classes, and
+HTTP's status numbers, become the outcomes that the scheduler decides by. What follows from an outcome (a
+retry, a pause of the host) is not decided here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _POLICY_ERRORS: Final = (
 )
 _PROXY_ERRORS: Final = (ErrorClass.PROXY_UNREACHABLE, ErrorClass.PROXY_REFUSED, ErrorClass.PROXY_AUTH)
 
-_BY_ERROR: Final[Mapping[ErrorClass, tuple[FetchOutcome, ErrorCategory]]] = {
+_OUTCOME_BY_ERROR: Final[Mapping[ErrorClass, tuple[FetchOutcome, ErrorCategory]]] = {
     **dict.fromkeys(_NETWORK_ERRORS, (FetchOutcome.NETWORK_FAILED, ErrorCategory.NETWORK)),
     **dict.fromkeys(_TIMEOUT_ERRORS, (FetchOutcome.TIMED_OUT, ErrorCategory.NETWORK)),
     **dict.fromkeys(_PROTOCOL_ERRORS, (FetchOutcome.PROTOCOL_ERROR, ErrorCategory.PROTOCOL)),
@@ -63,25 +63,25 @@ _POSSIBLE_OUTAGE_ERRORS: Final = frozenset(
     }
 )
 
-NOT_MODIFIED: Final = 304
+STATUS_NOT_MODIFIED: Final = 304
 STATUS_PARTIAL_CONTENT: Final = 206
 
 
 def outcome_of_error(error_class: ErrorClass) -> tuple[FetchOutcome, ErrorCategory]:
-    """Say what an error comes to; one that is not of a request is a fault of our own."""
-    return _BY_ERROR.get(error_class, (FetchOutcome.CRASHED, ErrorCategory.HANDLER))
+    """Return the outcome and category of an error class; an unlisted one is a fault of our own."""
+    return _OUTCOME_BY_ERROR.get(error_class, (FetchOutcome.CRASHED, ErrorCategory.HANDLER))
 
 
 def may_be_local_outage(error_class: ErrorClass) -> bool:
-    """Say whether the lack of any network of ours would look like this too."""
+    """Whether the loss of our own network would look like this error too."""
     return error_class in _POSSIBLE_OUTAGE_ERRORS
 
 
 def outcome_of_status(status: int) -> tuple[FetchOutcome, ErrorClass | None]:
-    """Say what a status comes to that is neither a redirect nor 304, and of which class it is.
+    """Return the outcome and error class of a status that is neither a redirect nor 304.
 
-    A part of a page (206) is odd, because none was asked for. Numbers beyond 599 mean what 5xx mean
-    (RFC 9110, 15).
+    Partial content (206) is odd, as no range was requested. Numbers beyond 599 mean the same as 5xx (RFC
+    9110, 15).
     """
     if 200 <= status < 300 and status != STATUS_PARTIAL_CONTENT:  # noqa: PLR2004  # HTTP's own numbers
         return FetchOutcome.FETCHED, None

@@ -1,8 +1,8 @@
-"""Where does a redirect lead, and may it be asked?
+"""Redirects: resolve the target, and refuse the ones that may not be followed.
 
-A redirect is an outcome: its target becomes an entry of its own, if it may. The target is
-resolved by the one URL parser, against the URL that was fetched. Whether it is in scope or known is the
-scheduler's to say.
+A redirect is an outcome: its target becomes a frontier entry of its own. The target is resolved by the one
+URL parser, against the URL that was fetched. Whether it is in scope or already seen is decided by the
+scheduler.
 """
 
 from __future__ import annotations
@@ -14,49 +14,49 @@ from typing import Final
 from strider.contracts.generated.enums import DecisionReason
 from strider.urls import RefusedUrl, host_of, to_wire_url, url_hash, url_key_of
 
-from .address_policy import Places
+from .address_policy import AddressPolicy
 from .response_models import ResponseHead
 
-CLOSED: Final = Places()
-"""Nothing but the internet."""
+PUBLIC_ADDRESSES_ONLY: Final = AddressPolicy()
+"""Allows nothing but the public internet."""
 
-MOVED: Final = frozenset({301, 302, 303, 307, 308})
+REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRedirect:
-    """Where an answer points."""
+    """The target of a redirect, and whether it is refused."""
 
     target: str = ""
-    """As found; empty where it points nowhere."""
+    """Normalized URL; empty if the redirect has no valid target."""
     target_key: str = ""
     refusal: str = ""
-    """A word of decision-reason; empty where the target may be asked."""
+    """A word of decision-reason; empty if the target may be fetched."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedirectRules:
-    """What redirects may do."""
+    """Limits of redirects."""
 
-    address_policy: Places = CLOSED
+    address_policy: AddressPolicy = PUBLIC_ADDRESSES_ONLY
     max_hops: int = 5
     """0: no redirect is followed."""
 
 
 def is_redirect(head: ResponseHead) -> bool:
-    """Say whether an answer points elsewhere (of 300 only where it says where)."""
-    return head.status in MOVED or (head.status == 300 and bool(head.get("location")))  # noqa: PLR2004
+    """Whether a response is a redirect (a 300 only if it has a Location)."""
+    return head.status in REDIRECT_STATUSES or (head.status == 300 and bool(head.get("location")))  # noqa: PLR2004
 
 
 def resolve_redirect(
     head: ResponseHead, *, url: str, redirect_chain: Sequence[str] = (), hop: int = 0, rules: RedirectRules
 ) -> ResolvedRedirect:
-    """Resolve and judge the target of a redirect that `url` answered, after `hop` others."""
+    """Resolve the target of a redirect that `url` returned after `hop` others, and check it."""
     locations = set(head.get_all("location"))
     if len(locations) != 1 or not (location := locations.pop()):
         return ResolvedRedirect(
             refusal=DecisionReason.BAD_REDIRECT
-        )  # of two that differ one was smuggled in, perhaps
+        )  # of two different ones, one may have been smuggled in
     target = to_wire_url(location, url)
     if isinstance(target, RefusedUrl):
         is_none = target.reason == DecisionReason.BAD_URL
@@ -64,11 +64,13 @@ def resolve_redirect(
     return ResolvedRedirect(
         target,
         url_hash(url_key_of(target)),
-        _refusal(target, url=url, redirect_chain=redirect_chain, hop=hop, rules=rules),
+        _redirect_refusal(target, url=url, redirect_chain=redirect_chain, hop=hop, rules=rules),
     )
 
 
-def _refusal(target: str, *, url: str, redirect_chain: Sequence[str], hop: int, rules: RedirectRules) -> str:
+def _redirect_refusal(
+    target: str, *, url: str, redirect_chain: Sequence[str], hop: int, rules: RedirectRules
+) -> str:
     refused = rules.address_policy.host_refusal(host_of(target))
     if refused is not None:
         return refused.reason

@@ -1,7 +1,7 @@
-"""What came back, as values: an answer with its head, or how it failed.
+"""Values for the result of a request: response, failure, trace.
 
-Adapters make these out of sockets and libraries; everything that is decided about a request is
-decided from them. Nothing here knows which library asked.
+Adapters make these out of sockets and libraries; every decision about a request is made from them. Nothing
+here knows which HTTP library was used.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import field
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Protocol, TypeAlias
 
 from strider.contracts.fast_dataclass import fast_dataclass
 from strider.contracts.generated.enums import ErrorClass
@@ -22,7 +22,7 @@ _NO_HEADERS: Final = MappingProxyType[str, str]({})
 
 @fast_dataclass(frozen=True, slots=True)
 class ResponseHead:
-    """Status and headers of an answer."""
+    """Status and headers of a response."""
 
     status: int
     http_version: str = "1.1"
@@ -30,29 +30,29 @@ class ResponseHead:
     header_values: tuple[str, ...] = ()
     """As sent, in order."""
     headers: dict[str, str] | MappingProxyType[str, str] = field(default_factory=lambda: _NO_HEADERS)
-    """By lower-case name; what was sent several times is joined by commas."""
+    """By lower-case name; repeated ones are joined by commas."""
 
     def get(self, lower_name: str) -> str:
-        """Give a header's value by its lower-case name; empty where it was not sent."""
+        """Return a header's value by its lower-case name; empty if it was not sent."""
         return self.headers.get(lower_name, "")
 
     def get_all(self, lower_name: str) -> list[str]:
-        """Give a header's values one by one, as often as it was sent: not every header is a list."""
+        """Return every value of a header by its lower-case name: not every header is a list."""
         if lower_name not in self.headers:
             return []
         pairs = zip(self.header_names, self.header_values, strict=True)
-        return [value.strip() for each, value in pairs if each.lower() == lower_name]
+        return [value.strip() for each_name, value in pairs if each_name.lower() == lower_name]
 
 
-def head_of(
+def decode_head(
     status: int, raw_headers: Sequence[tuple[bytes, bytes]], *, http_version: str = "1.1"
 ) -> ResponseHead:
-    """Make a head of bytes: UTF-8 where they are, else each byte is the character of its number.
+    """Decode raw headers: UTF-8 if valid, otherwise each byte is the character of its number.
 
-    A place that is no UTF-8 means these very bytes, as its server would have them asked for.
+    A Location that is not UTF-8 is percent-encoded byte by byte, so that exactly these bytes are requested.
     """
     names = tuple(name.decode("latin-1") for name, _ in raw_headers)
-    values = tuple(map(_text, raw_headers))
+    values = tuple(map(_decode_value, raw_headers))
     fields: dict[str, str] = {}
     for name, value in zip(names, values, strict=True):
         lower = name.lower()
@@ -60,63 +60,67 @@ def head_of(
     return ResponseHead(status, http_version, names, values, fields)
 
 
-def _text(header: tuple[bytes, bytes]) -> str:
+def _decode_value(header: tuple[bytes, bytes]) -> str:
     name, value = header
     try:
         return value.decode()
     except UnicodeDecodeError:
         if name.lower() == _LOCATION:
-            return _NON_ASCII_BYTE.sub(lambda found: b"%%%02X" % found[0][0], value).decode("ascii")
+            return _NON_ASCII_BYTE.sub(lambda match: b"%%%02X" % match[0][0], value).decode("ascii")
         return value.decode("latin-1")
 
 
 @fast_dataclass(frozen=True, slots=True)
 class FetchedResponse:
-    """An answer that came to its end, or as far as it was wanted."""
+    """A response that was read to its end, or as far as it was wanted."""
 
     head: ResponseHead
     body: bytes = b""
-    """As sent, still encoded; empty where nobody wants it."""
+    """As sent, still compressed; empty if it is not kept."""
     body_bytes: int = 0
-    """How much of the body was read."""
-    is_cut: bool = False
-    """Whether the rest of the body was left unread, because a limit says how much is wanted."""
+    """How many bytes of the body were read."""
+    is_truncated: bool = False
+    """Whether the rest of the body was left unread because of a limit."""
     final_url: str = ""
-    """Who answered in the end, where redirects were followed."""
+    """The URL that responded in the end, if redirects were followed."""
     redirect_chain: tuple[str, ...] = ()
-    """The URLs that redirected there, where they were followed."""
+    """The URLs that redirected there, if redirects were followed."""
 
 
 @fast_dataclass(frozen=True, slots=True)
 class FailedFetch:
-    """No answer, or one that nobody may use."""
+    """A request without a response, or with one that cannot be used."""
 
     error_class: ErrorClass
     message: str = ""
     """For people."""
     head: ResponseHead | None = None
-    """Where the answer had begun."""
+    """Set if the response had begun."""
     body_bytes: int = 0
     redirect_chain: tuple[str, ...] = ()
-    """The URLs that redirected to where it failed, where they were followed."""
+    """The URLs that redirected to the one that failed, if redirects were followed."""
+
+
+FetchResult: TypeAlias = FetchedResponse | FailedFetch
+"""Result of a request: a response, or how it failed."""
 
 
 @fast_dataclass(frozen=True, slots=True)
 class RequestTrace:
-    """How a request was made, whatever came of it. Times are of the one clock, or differences."""
+    """How a request was made. Times are of Redis's clock in microseconds, or durations."""
 
     marked_at_us: int
     completed_at_us: int
     started_at_us: int = 0
-    """When the head was written; 0 where it was not."""
+    """When the head was written; 0 if it was not."""
     worker_id: str = ""
     user_agent: str = ""
     is_before_connect: bool = False
     remote_address: str = ""
     proxy: str = ""
-    """By way of whom; empty for nobody."""
+    """URL of the proxy that was used, without credentials; empty for none."""
     cookies_changed: bool = False
-    """Whether the answer changed the run's cookie jar."""
+    """Whether the response changed the run's cookie jar."""
     is_connection_reused: bool = False
     is_tls_verified: bool = True
     dns_us: int = 0
@@ -124,3 +128,22 @@ class RequestTrace:
     tls_us: int = 0
     ttfb_us: int = 0
     total_us: int = 0
+
+
+class HeldBody(Protocol):
+    """Budget of a body's bytes, while they are in memory."""
+
+    def release(self) -> None:
+        """Return the bytes to the budget."""
+
+
+@fast_dataclass(frozen=True, slots=True)
+class FinishedRequest:
+    """A request that has ended."""
+
+    result: FetchResult
+    trace: RequestTrace
+    held_body: HeldBody
+    """Budget of the body's bytes; to be released once the page is published."""
+    ended_at: float
+    """In monotonic seconds."""

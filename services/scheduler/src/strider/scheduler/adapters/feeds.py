@@ -1,7 +1,7 @@
-"""A topic of one partition, read from its beginning to now, and on; after an outage where it stopped.
+"""Feeds of the broadcast topics job-events and sources, which every scheduler reads whole.
 
-Decides what becomes of a record that cannot be read: it is told loudly and left out. Knows nothing of what
-events lead to.
+A feed reads a topic of one partition from its beginning, and continues after an outage where it stopped. A
+record that cannot be decoded is logged and skipped. Knows nothing of what events lead to.
 """
 
 from __future__ import annotations
@@ -15,42 +15,46 @@ from strider.contracts.generated.events import JobEvent, SourceSaved
 from strider.contracts.generated.topics import JOB_EVENTS, SOURCES
 from strider.messaging.errors import OffsetLost
 from strider.messaging.ports import Bus, Consumer, Record, TopicPartition
+from strider.runtime.observability import log_events
+from strider.runtime.observability.log_events import LogEvent
 from strider.runtime.observability.logging import logger
 
 POLL_SECONDS: Final = 0.5
-"""How long one look for news waits; what comes meanwhile ends it at once."""
+"""How long one poll waits; a new record ends it at once."""
 
 T = TypeVar("T")
 
 _log = logger("scheduler")
 
 
-class Following(Generic[T]):
-    """Reads one topic; `read` makes a value of each record."""
+class TopicFeed(Generic[T]):
+    """Reads one topic; `decode` returns the value of each record."""
 
-    def __init__(self, bus: Bus, topic: str, decode: Callable[[Record], T], *, unreadable_event: str) -> None:
+    def __init__(
+        self, bus: Bus, topic: str, decode: Callable[[Record], T], *, unreadable_event: LogEvent
+    ) -> None:
         self._bus = bus
         self._where = TopicPartition(topic, 0)
-        self._read = decode
+        self._decode = decode
         self._unreadable_event = unreadable_event
         self._reader: Consumer | None = None
         self._next = 0
 
     async def poll(self) -> Sequence[T]:
-        """Wait a little for what comes next."""
+        """Return the next records, after a short wait."""
         return await self._poll(await self._opened())
 
     async def read_to_end(self) -> Sequence[T]:
-        """Give all that had been said by now."""
+        """Return all records up to the current end that were not returned yet."""
         reader = await self._opened()
         end = (await reader.end_offsets([self._where]))[self._where]
-        found: list[T] = []
+        values: list[T] = []
         while await reader.position(self._where) < end:
-            found += await self._poll(reader)
-        return found
+            values += await self._poll(reader)
+        return values
 
     async def close(self) -> None:
-        """Stop reading."""
+        """Close the reader."""
         if self._reader is not None:
             reader, self._reader = self._reader, None
             await reader.close()
@@ -65,47 +69,50 @@ class Following(Generic[T]):
 
     async def _poll(self, reader: Consumer) -> list[T]:
         try:
-            found = await reader.poll(max_records=1_000, timeout_seconds=POLL_SECONDS)
-        except OffsetLost as lost:  # what is old has gone
+            records = await reader.poll(max_records=1_000, timeout_seconds=POLL_SECONDS)
+        except OffsetLost as lost:  # the oldest records were deleted by retention
             reader.seek(self._where, lost.available)
             return []
         except BaseException:
-            await self.close()  # where it stands is not known any more
+            await self.close()  # the position is unknown from here on
             raise
         events = []
-        for record in found.get(self._where, ()):
+        for record in records.get(self._where, ()):
             self._next = record.offset + 1
             try:
-                events.append(self._read(record))
+                events.append(self._decode(record))
             except DecodeError as failure:
-                _log.error(self._unreadable_event, topic=record.topic, offset=record.offset, why=str(failure))
+                _log.emit(self._unreadable_event, topic=record.topic, offset=record.offset, why=str(failure))
         return events
 
 
-class JobEventFeed(Following[JobEvent]):
-    """Wishes and facts about runs and hosts. They age; what they came to is in the truth topics."""
+class JobEventFeed(TopicFeed[JobEvent]):
+    """Commands and facts about runs and hosts. They age; their effects are in the frontier log."""
 
     def __init__(self, bus: Bus, codec: Codec) -> None:
         super().__init__(
-            bus, JOB_EVENTS.name, _event_of(codec, JOB_EVENTS), unreadable_event="Wish Unreadable"
+            bus,
+            JOB_EVENTS.name,
+            _decoder_of(codec, JOB_EVENTS),
+            unreadable_event=log_events.JOB_EVENT_UNREADABLE,
         )
 
 
-class SourceFeed(Following[tuple[str, SourceSaved | None]]):
-    """Sources by their ids, as they are saved and dropped."""
+class SourceFeed(TopicFeed[tuple[str, SourceSaved | None]]):
+    """Sources by their ids, as they are saved and deleted."""
 
     def __init__(self, bus: Bus, codec: Codec) -> None:
-        decoded = _event_of(codec, SOURCES)
+        decoded = _decoder_of(codec, SOURCES)
 
         def read(record: Record) -> tuple[str, SourceSaved | None]:
             name = (record.key or b"").decode("utf-8", "replace")
             return name, None if record.value is None else decoded(record)
 
-        super().__init__(bus, SOURCES.name, read, unreadable_event="Source Unreadable")
+        super().__init__(bus, SOURCES.name, read, unreadable_event=log_events.SOURCE_UNREADABLE)
 
 
 E = TypeVar("E", JobEvent, SourceSaved)
 
 
-def _event_of(codec: Codec, topic: Topic[E]) -> Callable[[Record], E]:
+def _decoder_of(codec: Codec, topic: Topic[E]) -> Callable[[Record], E]:
     return lambda record: codec.decode(topic, record.value or b"", record.headers)

@@ -1,1 +1,1 @@
-"""TODO: handlers."""
+"""Message handlers: one for each topic that the scheduler consumes."""

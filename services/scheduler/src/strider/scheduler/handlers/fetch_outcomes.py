@@ -1,4 +1,8 @@
-"""fetches-completed -> again, elsewhere, closed, round the ring -> frontier, hosts, links, urls-decided."""
+"""Handle fetches-completed: apply outcomes -> frontier, hosts, links, urls-decided.
+
+Updates host groups and robots.txt, ends leases, and applies each outcome to its entry: whether a URL is
+retried, redirected or closed is decided by `core/entries/fetch_outcomes.py`.
+"""
 
 from __future__ import annotations
 
@@ -15,62 +19,68 @@ from strider.contracts.generated.events import (
 )
 from strider.contracts.generated.topics import LINKS_DISCOVERED, URLS_DECIDED
 from strider.contracts.ids import entry_id
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.models import EndedRequest, EntryConclusion, EntryLookupResult, OutcomeStatus
 from strider.messaging.effects import Effects, Publish
 from strider.politeness.retry_policy import RandomSource
 from strider.politeness.robots.freshness import apply_response
 from strider.politeness.robots.robots_txt import product_token
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
-from strider.scheduler.core import (
-    ROBOTS_JOB,
-    BudgetAmount,
-    BudgetedFetch,
-    Candidate,
+from strider.scheduler.core.budgets.limits import BudgetAmount
+from strider.scheduler.core.budgets.reservations import RunBudgets
+from strider.scheduler.core.budgets.usage import BudgetedFetch
+from strider.scheduler.core.entries.candidates import Candidate
+from strider.scheduler.core.entries.fetch_outcomes import (
     EntryTransition,
-    HostGroup,
     OutcomeContext,
-    RunBudgets,
-    UrlDecision,
     apply_fetch_outcome,
+    is_current,
+)
+from strider.scheduler.core.entries.redirects import redirect_messages
+from strider.scheduler.core.entries.state import request_duration_ms
+from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_messages
+from strider.scheduler.core.hosts.host_state import (
+    HostGroup,
+    apply_outcome_to_host,
     apply_robots_delay,
-    decision_messages,
     has_breaker_tripped,
-    hear,
+)
+from strider.scheduler.core.hosts.robots import (
+    ROBOTS_JOB,
+    ended_robots_entry,
+    parse_robots,
     robots_fetch_result,
     robots_to_record,
-    rules_of,
 )
-from strider.scheduler.core.entries.fetch_outcomes import is_heard
-from strider.scheduler.core.entries.redirect_batches import redirect_messages
-from strider.scheduler.core.entries.state import busy_ms
-from strider.scheduler.core.hosts.robots import ended_robots_entry
 from strider.scheduler.loops.run_log import note_decisions, note_failed_requests
-from strider.scheduler.ports import Meter, SchedulerOptions, Specs
-from strider.scheduler.shard.shard import Decided, OwnedShard
+from strider.scheduler.options import SchedulerOptions
+from strider.scheduler.ports import SchedulerMeter
+from strider.scheduler.shard.shard import OwnedShard, PendingDecision
 from strider.scheduler.shard.store_mapping import entry_conclusion, entry_lookup
 from strider.urls import host_of
 
 DEFAULT_SPEC = CrawlSpecDeclared(crawl_spec_id="")
-"""What an outcome goes by whose crawl spec is nowhere: it was asked for, so it is brought to an end."""
+"""Used for an outcome whose crawl spec is unknown: its request was made, so it is concluded."""
 
 _log = logger("scheduler")
 
 
 @dataclass(slots=True)
 class OutcomeBatch:
-    """What becomes of what one batch brought to one shard."""
+    """Results of one batch in one shard."""
 
     decisions: list[UrlDecision] = field(default_factory=list)
     redirect_targets: list[Candidate] = field(default_factory=list)
-    pending: list[Decided] = field(default_factory=list)
+    pending: list[PendingDecision] = field(default_factory=list)
     hosts: list[HostRecorded] = field(default_factory=list)
     conclusions: list[EntryConclusion] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     outcomes: list[FetchCompleted] = field(default_factory=list)
-    """What was heard of entries: the first answer of each lease."""
+    """Outcomes applied to entries: the first of each lease."""
 
     def add(self, transition: EntryTransition) -> None:
-        """Note what follows from one decision, besides its record."""
+        """Add the events of a transition."""
         self.counts[transition.label] += 1
         self.decisions += transition.decisions
         if transition.redirect_target is not None:
@@ -78,99 +88,110 @@ class OutcomeBatch:
 
 
 class FetchOutcomesHandler:
-    """Load, decide, speak, remember: for the outcomes that one batch brought to one shard."""
+    """Load, decide, publish, write state: for the outcomes of one batch in one shard."""
 
     def __init__(
         self,
         *,
-        specs: Specs,
+        crawl_specs: CrawlSpecCache,
         budgets: RunBudgets,
         options: SchedulerOptions,
-        meter: Meter,
+        meter: SchedulerMeter,
         chance: RandomSource,
     ) -> None:
-        self._specs = specs
+        self._crawl_specs = crawl_specs
         self._budgets = budgets
         self._options = options
         self._meter = meter
         self._chance = chance
 
     async def handle(self, shard: OwnedShard, outcomes: Sequence[FetchCompleted]) -> Effects:
-        """End the leases, and decide what is next for their entries."""
-        specs = await self._specs.known({outcome.crawl_spec_id for outcome in outcomes})
-        endings = OutcomeBatch()
-        self._hear(shard, outcomes, endings)
-        # A group that is to rest must know so before it is free: its next request may go at once.
+        """End the leases, and decide about their entries."""
+        specs = await self._crawl_specs.known({outcome.crawl_spec_id for outcome in outcomes})
+        batch = OutcomeBatch()
+        self._update_hosts(shard, outcomes, batch)
+        # A back-off must be known before the group is free: its next request may be released at once.
         await shard.sync_host_groups(outcome.group for outcome in outcomes)
         freed = await shard.free_leases([_freed_lease(outcome) for outcome in outcomes])
-        cut = {
+        reduced = {
             outcome.lease_id
             for outcome in outcomes
             if self._charge_budget(shard, outcome, specs.get(outcome.crawl_spec_id, DEFAULT_SPEC))
         }
-        current = self._current(outcomes, freed, endings)
+        current = self._select_current(outcomes, freed, batch)
         known = await shard.load_entries(
             [entry_lookup(each.job_id, each.url_key, each.crawl_spec_id) for each in current]
         )
         now_ms = shard.clock.now_ms()
-        for outcome, past in zip(current, known, strict=True):
-            self._decide(shard, outcome, past, specs, endings, is_cut=outcome.lease_id in cut)
-        found = redirect_messages(endings.redirect_targets, shards=self._options.shards, now_ms=now_ms)
+        for outcome, prior in zip(current, known, strict=True):
+            self._decide(shard, outcome, prior, specs, batch, has_reduced_limit=outcome.lease_id in reduced)
+        messages = redirect_messages(batch.redirect_targets, shards=self._options.shards, now_ms=now_ms)
         return Effects(
             publish=[
-                *(Publish(LINKS_DISCOVERED, event, partition=event.shard) for event in found),
+                *(Publish(LINKS_DISCOVERED, event, partition=event.shard) for event in messages),
                 *(
                     Publish(URLS_DECIDED, event)
-                    for event in decision_messages(endings.decisions, now_ms=now_ms)
+                    for event in decision_messages(batch.decisions, now_ms=now_ms)
                 ),
             ],
-            after_ack=partial(self._remember, shard, endings, {each.group for each in outcomes}),
-            outcome="concluded" if endings.pending or endings.hosts else "stale",
+            after_ack=partial(self._write_state, shard, batch, {each.group for each in outcomes}),
+            outcome="concluded" if batch.pending or batch.hosts else "stale",
         )
 
-    def _hear(self, shard: OwnedShard, outcomes: Sequence[FetchCompleted], batch: OutcomeBatch) -> None:
-        """Take in what is said of groups and origins, whether or not the lease still counts."""
+    def _update_hosts(
+        self, shard: OwnedShard, outcomes: Sequence[FetchCompleted], batch: OutcomeBatch
+    ) -> None:
+        """Update host groups and robots.txt, whether or not the lease still counts."""
         now_ms = shard.clock.now_ms()
         for outcome in outcomes:
             shard.note_fetch_sequence(outcome.fetch_sequence)
-            group = self._heard(shard.host_groups.get(outcome.group), outcome, now_ms)
+            group = self._update_host_group(shard.host_groups.get(outcome.group), outcome, now_ms)
             if outcome.kind == RequestKind.ROBOTS:
                 before = shard.robots.get(outcome.origin)
-                known = apply_response(
+                origin_state = apply_response(
                     before.origin_state, robots_fetch_result(outcome), now_ms=now_ms, random=self._chance
                 )
-                rules = before if known.text == before.origin_state.text else rules_of(known)
-                rules = replace(rules, known=known)
-                shard.robots.put(outcome.origin, rules)
-                agent = self._options.user_agent
-                delay_seconds = rules.rules.delay_seconds(product_token(agent))
+                robots = (
+                    before if origin_state.text == before.origin_state.text else parse_robots(origin_state)
+                )
+                robots = replace(robots, origin_state=origin_state)
+                shard.robots.put(outcome.origin, robots)
+                user_agent = self._options.user_agent
+                delay_seconds = robots.rules.delay_seconds(product_token(user_agent))
                 group = apply_robots_delay(group, outcome.origin, delay_seconds)
                 batch.hosts.append(
                     robots_to_record(
                         outcome.origin,
                         outcome.group,
-                        rules,
-                        user_agent=agent,
+                        robots,
+                        user_agent=user_agent,
                         now_ms=now_ms,
                         epoch=shard.epoch,
                     )
                 )
             shard.host_groups.put(group)
 
-    def _heard(self, before: HostGroup, outcome: FetchCompleted, now_ms: int) -> HostGroup:
-        group = hear(before, outcome, now_ms=now_ms, chance=self._chance, limits=self._options.breaker)
+    def _update_host_group(self, before: HostGroup, outcome: FetchCompleted, now_ms: int) -> HostGroup:
+        group = apply_outcome_to_host(
+            before, outcome, now_ms=now_ms, chance=self._chance, limits=self._options.breaker
+        )
         if has_breaker_tripped(before, group):
-            until_seconds = (group.blocked_until_ms - now_ms) / 1000
-            _log.warning(
-                f"Circuit Breaker Tripped for {group.name}", why=group.block_reason, seconds=until_seconds
+            seconds = (group.blocked_until_ms - now_ms) / 1000
+            _log.emit(
+                replace(
+                    log_events.CIRCUIT_BREAKER_TRIPPED,
+                    text=f"{log_events.CIRCUIT_BREAKER_TRIPPED.text} for {group.name}",
+                ),
+                why=group.block_reason,
+                seconds=seconds,
             )
             self._meter.count_decision("breaker_tripped")
         return group
 
-    def _current(
+    def _select_current(
         self, outcomes: Sequence[FetchCompleted], freed: Sequence[OutcomeStatus], batch: OutcomeBatch
     ) -> list[FetchCompleted]:
-        """Leave out what is stale, and end the requests that no entry waits for."""
+        """Return the outcomes that count; conclude robots.txt requests, which have no entry."""
         current = []
         for outcome, ending in zip(outcomes, freed, strict=True):
             if outcome.kind == RequestKind.ROBOTS:
@@ -183,8 +204,8 @@ class FetchOutcomesHandler:
         return current
 
     def _charge_budget(self, shard: OwnedShard, outcome: FetchCompleted, spec: CrawlSpecDeclared) -> bool:
-        """Note what a request cost its run; says whether it was given less than a page may have."""
-        limits = self._budgets.allowance_of(spec)
+        """Charge a request to its run's budget; return whether its limit had been reduced."""
+        limits = self._budgets.limits_of(spec)
         if outcome.kind == RequestKind.ROBOTS or not limits.has_any:
             return False
         fetch = BudgetedFetch(
@@ -194,10 +215,10 @@ class FetchOutcomesHandler:
             limits,
             sequence=outcome.fetch_sequence,
             has_page=outcome.has_page,
-            cost=BudgetAmount(0, outcome.body_bytes, busy_ms(outcome)),
+            cost=BudgetAmount(0, outcome.body_bytes, request_duration_ms(outcome)),
             lease_id=outcome.lease_id,
         )
-        return self._budgets.use(shard.number, fetch)
+        return self._budgets.record_fetch(shard.number, fetch)
 
     def _decide(
         self,
@@ -207,37 +228,37 @@ class FetchOutcomesHandler:
         specs: Mapping[str, CrawlSpecDeclared],
         batch: OutcomeBatch,
         *,
-        is_cut: bool,
+        has_reduced_limit: bool,
     ) -> None:
         cause = f"ended {outcome.fetch_sequence}"
         entry = shard.latest_entry(known, cause)
         now_ms = shard.clock.now_ms()
-        if entry is None or not is_heard(entry, outcome, now_ms=now_ms):
+        if entry is None or not is_current(entry, outcome, now_ms=now_ms):
             batch.counts["stale"] += 1
             if entry is not None:
-                # Its lease is ended all the same: nobody else would let go of the entry.
+                # Its lease has ended all the same, and nothing else would release the entry.
                 batch.conclusions.append(entry_conclusion(entry, outcome.lease_id))
             return
         batch.outcomes.append(outcome)
-        circumstances = OutcomeContext(
+        context = OutcomeContext(
             specs.get(outcome.crawl_spec_id, DEFAULT_SPEC),
             now_ms,
             host_backs_off=shard.host_groups.get(outcome.group).is_blocked(now_ms),
             allow_private=self._options.allow_private,
             by_domain=self._options.by_domain,
-            is_cut=is_cut,
+            has_reduced_limit=has_reduced_limit,
         )
-        result = apply_fetch_outcome(entry, outcome, circumstances, chance=self._chance)
-        batch.add(result)
-        if result.entry is not None:
+        transition = apply_fetch_outcome(entry, outcome, context, chance=self._chance)
+        batch.add(transition)
+        if transition.entry is not None:
             batch.pending.append(
-                shard.decide(result.entry, before=entry, cause=cause, lease_id=outcome.lease_id)
+                shard.begin_decision(transition.entry, before=entry, cause=cause, lease_id=outcome.lease_id)
             )
 
-    async def _remember(self, shard: OwnedShard, batch: OutcomeBatch, groups: set[str]) -> None:
+    async def _write_state(self, shard: OwnedShard, batch: OutcomeBatch, groups: set[str]) -> None:
         await shard.commit_decisions(batch.pending, more=batch.conclusions, hosts=batch.hosts, groups=groups)
-        for word, count in batch.counts.items():
-            self._meter.count_decision(word, count)
+        for decision, count in batch.counts.items():
+            self._meter.count_decision(decision, count)
         note_decisions(self._meter, batch.decisions)
         note_failed_requests(self._meter, batch.outcomes)
 

@@ -1,8 +1,9 @@
-"""job-events -> what people want of runs and hosts -> every shard in hand, at once.
+"""Handle job-events: apply commands about runs and hosts to every owned shard.
 
-Reads the wishes whole before the first shard is taken, so that no restart releases what was stopped,
-and then on for ever. A host's bar goes into the shard's truth, because wishes age; runs are looked
-up where their entries have their turn, and a sweep drops or shelves what would wait for long.
+Reads the topic to its end before the first shard is taken over, so that no restart releases what was paused,
+and follows it from there. A manual block of a host is written to the shard's log, because commands are
+deleted by retention; the state of a run is looked up when one of its entries is due, and a sweep applies it
+to entries that would wait for long.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import RandomSource
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
-from strider.scheduler.core import RunBudgets, RunControl
-from strider.scheduler.ports import Bulletin
+from strider.scheduler.core.budgets.reservations import RunBudgets
+from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.shard.shard import OwnedShard
 
-from .topic_follower import TopicFollower
+from .topic_follower import EventFeed, TopicFollower
 
 _log = logger("scheduler")
 
@@ -30,81 +31,90 @@ NOBODY: Final[Mapping[int, OwnedShard]] = {}
 
 
 class JobCommandsHandler:
-    """Takes wishes in, and tells shards of them."""
+    """Applies commands, and notifies owned shards."""
 
     def __init__(
         self,
-        bulletin: Bulletin,
-        orders: RunControl,
+        feed: EventFeed[JobEvent],
+        run_control: RunControl,
         budgets: RunBudgets,
         *,
         shards: int,
         clock: Clock,
         chance: RandomSource,
     ) -> None:
-        self._orders = orders
+        self._run_control = run_control
         self._ledger = budgets.ledger
-        self._count = shards
-        self._follower = TopicFollower(bulletin, self._take, waits="Wishes Wait", clock=clock, chance=chance)
-        self._held: dict[int, OwnedShard] = {}
+        self._shards = shards
+        self._follower = TopicFollower(
+            feed, self._apply, paused_event=log_events.JOB_EVENTS_PAUSED, clock=clock, chance=chance
+        )
+        self._owned: dict[int, OwnedShard] = {}
 
     async def catch_up(self) -> None:
-        """Know all that was said by now; raises Unavailable."""
+        """Apply all commands published up to now; raises Unavailable."""
         await self._follower.catch_up()
 
     async def add_shard(self, shard: OwnedShard) -> None:
-        """Tell a shard that has just been taken, and from now on."""
-        self._held[shard.number] = shard
+        """Apply all blocks to a shard that was just taken over, and notify it from now on."""
+        self._owned[shard.number] = shard
         shard.needs_sweep = True
-        await self._bar(
-            shard, [name for name in self._orders.manual_blocks if self._shard_of(name) == shard.number]
+        await self._block_groups(
+            shard, [name for name in self._run_control.manual_blocks if self._shard_of(name) == shard.number]
         )
 
-    def let_go(self, number: int) -> None:
-        """Tell a shard nothing more."""
-        self._held.pop(number, None)
+    def remove_shard(self, number: int) -> None:
+        """Notify a shard no longer."""
+        self._owned.pop(number, None)
 
     async def run(self) -> None:
-        """Read on for ever."""
+        """Follow the topic."""
         await self._follower.run()
 
-    async def _take(self, events: Sequence[JobEvent]) -> None:
+    async def _apply(self, events: Sequence[JobEvent]) -> None:
         parts = {event.execution_id for event in events if self._ledger.apply(event)}
-        for shard in self._held.values() if parts else ():
+        for shard in self._owned.values() if parts else ():
             shard.wake.set()
-        spent = [run for run in parts if self._spend(run)]
-        changed = [event for event in events if self._orders.apply(event)]
+        spent = [run for run in parts if self._mark_exhausted(run)]
+        changed = [event for event in events if self._run_control.apply(event)]
         for event in changed:
             about = {"job": event.job_id, "run": event.execution_id, "group": event.group}
             _log.emit(log_events.JOB_COMMAND_RECEIVED, what=event.what, by=event.by, **about)
         groups = {event.group for event in changed if event.group}
-        for shard in list(self._held.values()):
+        for shard in list(self._owned.values()):
             if spent or len(groups) < len(changed):
                 shard.needs_sweep = True
                 shard.wake.set()
-            await self._bar(shard, [name for name in groups if self._shard_of(name) == shard.number])
+            await self._block_groups(shard, [name for name in groups if self._shard_of(name) == shard.number])
 
-    def _spend(self, execution_id: str) -> bool:
+    def _mark_exhausted(self, execution_id: str) -> bool:
         measure = self._ledger.exhausted_measure(execution_id)
-        is_new = bool(measure) and self._orders.spend(execution_id, measure)
+        is_new = bool(measure) and self._run_control.mark_budget_exhausted(execution_id, measure)
         if is_new:
-            _log.info("Budget Used Up", run=execution_id, of=measure)
+            _log.emit(log_events.BUDGET_EXHAUSTED, run=execution_id, of=measure)
         return is_new
 
-    async def _bar(self, shard: OwnedShard, names: Iterable[str]) -> None:
-        """Have groups of a shard left alone, or asked again: in its memory, its truth, its working set."""
-        told = list(names)
-        if not told:
+    async def _block_groups(self, shard: OwnedShard, names: Iterable[str]) -> None:
+        """Block or unblock host groups of a shard: in memory, log and working set."""
+        groups = list(names)
+        if not groups:
             return
-        for name in told:
-            shard.host_groups.put(replace(shard.host_groups.get(name), bar=self._orders.manual_blocks[name]))
+        for name in groups:
+            shard.host_groups.put(
+                replace(shard.host_groups.get(name), manual_block=self._run_control.manual_blocks[name])
+            )
         try:
-            await shard.write_log([], groups=told)
-            await shard.sync_host_groups(told)
+            await shard.write_log([], groups=groups)
+            await shard.sync_host_groups(groups)
         except (Unavailable, ShardFenced) as failure:
-            # It is in memory, and so heeded at each turn; the record follows with the group's next change.
-            _log.warning("Bar Not Written", shard=shard.number, groups=len(told), why=str(failure))
+            # The block is in memory, so releases respect it; the record follows with the group's next change.
+            _log.emit(
+                log_events.MANUAL_BLOCK_NOT_PERSISTED,
+                shard=shard.number,
+                groups=len(groups),
+                why=str(failure),
+            )
         shard.wake.set()
 
     def _shard_of(self, group: str) -> int:
-        return shard_of_host(group, self._count)
+        return shard_of_host(group, self._shards)

@@ -1,7 +1,8 @@
-"""sources -> what people want of single sites -> every shard in hand, at once.
+"""Handle sources: apply per-site overrides to every owned shard.
 
-Reads the sources whole before the first shard is taken, so that no site is met with another's manners,
-and then on for ever. A group that is known is told to the working set where its source has changed.
+Reads the topic to its end before the first shard is taken over, so that no site is fetched with wrong
+settings, and follows it from there. Host groups in memory are sent to the working set when their source
+changes.
 """
 
 from __future__ import annotations
@@ -12,57 +13,61 @@ from strider.contracts.generated.events import SourceSaved
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import RandomSource
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
-from strider.scheduler.core import SourceOverrides
-from strider.scheduler.ports import Register
+from strider.scheduler.core.hosts.overrides import SourceOverrides
 from strider.scheduler.shard.shard import OwnedShard
 
-from .topic_follower import TopicFollower
+from .topic_follower import EventFeed, TopicFollower
 
 _log = logger("scheduler")
 
 
 class SourcesHandler:
-    """Takes sources in, and tells shards of them."""
+    """Applies sources, and notifies owned shards."""
 
     def __init__(
         self,
-        register: Register | None,
+        feed: EventFeed[tuple[str, SourceSaved | None]] | None,
         overrides: SourceOverrides,
         *,
         owned_shards: Callable[[], Iterable[OwnedShard]],
         clock: Clock,
         chance: RandomSource,
     ) -> None:
-        """Make one; without a register there are no sources."""
-        self._sources = overrides
-        self._in_hand = owned_shards
+        """Create the handler; without a feed there are no sources."""
+        self._overrides = overrides
+        self._owned_shards = owned_shards
         self._follower = (
             None
-            if register is None
-            else TopicFollower(register, self._take, waits="Sources Wait", clock=clock, chance=chance)
+            if feed is None
+            else TopicFollower(
+                feed, self._apply, paused_event=log_events.SOURCES_PAUSED, clock=clock, chance=chance
+            )
         )
 
     async def catch_up(self) -> None:
-        """Know all that was saved by now; raises Unavailable."""
+        """Apply all sources saved up to now; raises Unavailable."""
         if self._follower is not None:
             await self._follower.catch_up()
 
     async def run(self) -> None:
-        """Read on for ever."""
+        """Follow the topic."""
         if self._follower is not None:
             await self._follower.run()
 
-    async def _take(self, saved: Sequence[tuple[str, SourceSaved | None]]) -> None:
+    async def _apply(self, saved: Sequence[tuple[str, SourceSaved | None]]) -> None:
         about: set[str] = set()
         for source_id, source in saved:
-            about |= self._sources.apply(source_id, source)
-        for shard in list(self._in_hand()) if about else ():
-            names = [name for name in shard.host_groups if self._sources.affects(name, about)]
+            about |= self._overrides.apply(source_id, source)
+        for shard in list(self._owned_shards()) if about else ():
+            names = [name for name in shard.host_groups if self._overrides.affects(name, about)]
             try:
                 await shard.write_log([], groups=names)
                 await shard.sync_host_groups(names)
             except (Unavailable, ShardFenced) as failure:
-                # It holds from the group's next turn on all the same.
-                _log.warning("Source Not Told", shard=shard.number, groups=len(names), why=str(failure))
+                # The override is in memory, and takes effect with the group's next release.
+                _log.emit(
+                    log_events.SOURCE_NOT_SYNCED, shard=shard.number, groups=len(names), why=str(failure)
+                )
             shard.wake.set()

@@ -1,4 +1,4 @@
-"""What is said to all schedulers -> whoever takes it in: first up to now, and then on for ever."""
+"""Follow a broadcast topic: catch up to its end offset, then tail it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Generic, Protocol, TypeVar
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import INFRASTRUCTURE_RETRY, RandomSource
+from strider.runtime.observability.log_events import LogEvent
 from strider.runtime.observability.logging import logger
 
 T = TypeVar("T")
@@ -17,51 +18,51 @@ T_co = TypeVar("T_co", covariant=True)
 _log = logger("scheduler")
 
 
-class Words(Protocol[T_co]):
-    """A log that everybody reads whole."""
+class EventFeed(Protocol[T_co]):
+    """Feed of a topic that is read whole."""
 
     async def poll(self) -> Sequence[T_co]:
-        """Wait a little for what comes next; raises Unavailable."""
+        """Return the next values, after a short wait; raises Unavailable."""
 
     async def read_to_end(self) -> Sequence[T_co]:
-        """Give all that had been said by now and was not given yet; raises Unavailable."""
+        """Return all values up to the current end that were not returned yet; raises Unavailable."""
 
 
 class TopicFollower(Generic[T]):
-    """Has words taken in, one lot at a time."""
+    """Applies the values of a feed, one batch at a time."""
 
     def __init__(
         self,
-        feed: Words[T],
+        feed: EventFeed[T],
         apply: Callable[[Sequence[T]], Awaitable[None]],
         *,
-        waits: str,
+        paused_event: LogEvent,
         clock: Clock,
         chance: RandomSource,
     ) -> None:
-        """Make one; `waits` is what the log of the process calls it when nothing can be heard."""
-        self._words = feed
-        self._take = apply
-        self._waits = waits
+        """Create the follower; `paused_event` is logged while the feed is unavailable."""
+        self._feed = feed
+        self._apply = apply
+        self._paused_event = paused_event
         self._clock = clock
         self._chance = chance
         self._one_at_a_time = asyncio.Lock()
 
     async def catch_up(self) -> None:
-        """Take all that was said by now; raises Unavailable."""
+        """Apply everything published up to now; raises Unavailable."""
         async with self._one_at_a_time:
-            await self._take(await self._words.read_to_end())
+            await self._apply(await self._feed.read_to_end())
 
     async def run(self) -> None:
-        """Go on for ever."""
+        """Apply new values until cancelled."""
         failures = 0
         while True:
             try:
                 async with self._one_at_a_time:
-                    await self._take(await self._words.poll())
+                    await self._apply(await self._feed.poll())
                 failures = 0
-                await asyncio.sleep(0)  # who wants to catch up comes first
+                await asyncio.sleep(0)  # lets a waiting `catch_up` go first
             except Unavailable as failure:
                 failures += 1
-                _log.warning(self._waits, why=str(failure))
+                _log.emit(self._paused_event, why=str(failure))
                 await self._clock.sleep(INFRASTRUCTURE_RETRY.wait_seconds(failures, self._chance) or 1.0)

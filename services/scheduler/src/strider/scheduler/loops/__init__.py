@@ -1,1 +1,1 @@
-"""TODO: loops."""
+"""Background loops: release, refill, retention, sweep, lost pages, backpressure, run log."""

@@ -1,8 +1,9 @@
-"""Pages that cannot come back -> asked for once more, closed -> frontier, urls-decided.
+"""Retry or close entries whose page was lost in the pipeline.
 
-One loop for all shards in hand. While pages are on their way it follows them round (`core.watermarks`);
-where that has come to its end, what is still waited for was swallowed: a message that was given up, or
-was thrown away by retention before anybody read it. Its place, and its run, would wait for ever.
+One loop for all owned shards. While a shard has pages in the pipeline, it follows them by offsets
+(`core/runs/lost_pages.py`); once they must all have been settled, those that are not were lost: by a message
+sent to a dead-letter topic, or deleted by retention before it was read. Without this loop their entries, and
+their run, would stay open forever.
 """
 
 from __future__ import annotations
@@ -12,55 +13,58 @@ from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import URLS_DECIDED
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.models import EntryLocation
 from strider.messaging.effects import Publish
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
-from strider.scheduler.core import UrlDecision, decision_messages
+from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler.core.entries.fetch_outcomes import schedule_recrawl
+from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_messages
 from strider.scheduler.core.runs.lost_pages import PipelineWatermark, retry_lost_page
 from strider.scheduler.handlers.fetch_outcomes import DEFAULT_SPEC
-from strider.scheduler.ports import Meter, PipelineOffsetSource, Specs, Voice
-from strider.scheduler.shard.shard import Decided, OwnedShard
+from strider.scheduler.ports import PipelineOffsetSource, SchedulerMeter
+from strider.scheduler.shard.shard import OwnedShard, PendingDecision
 from strider.scheduler.shard.store_mapping import entry_lookup
 
 from .run_log import note_decisions
 
-LOOKED_AT: Final = 2_000
-"""Open entries of one call."""
+SCAN_LIMIT: Final = 2_000
+"""Open entries in one scan."""
 
 DUTY_CYCLE_DIVISOR: Final = 10
-"""Of the time, at most one part in so many is spent on looking."""
+"""At most one part in this many of the time is spent on the check."""
 
 _log = logger("scheduler")
 
 
 class LostPagesLoop:
-    """Follows what is on the ring of each shard in hand."""
+    """Follows the pages in the pipeline of each owned shard."""
 
     def __init__(
         self,
-        soundings: PipelineOffsetSource,
+        offsets: PipelineOffsetSource,
         *,
         owned_shards: Callable[[], Iterable[OwnedShard]],
-        specs: Specs,
-        voice: Voice,
-        meter: Meter,
+        crawl_specs: CrawlSpecCache,
+        publisher: EventPublisher,
+        meter: SchedulerMeter,
         clock: Clock,
-        look_seconds: float,
+        interval_seconds: float,
     ) -> None:
-        self._offsets = soundings
-        self._in_hand = owned_shards
-        self._specs = specs
-        self._publisher = voice
+        self._offsets = offsets
+        self._owned_shards = owned_shards
+        self._crawl_specs = crawl_specs
+        self._schema_publisher = publisher
         self._meter = meter
         self._clock = clock
-        self._interval_seconds = look_seconds
+        self._interval_seconds = interval_seconds
         self._watermarks: dict[int, tuple[OwnedShard, PipelineWatermark]] = {}
 
     async def run(self) -> None:
-        """Look again and again. Runs for ever."""
+        """Check at intervals until cancelled."""
         wait_seconds = self._interval_seconds
         while True:
             await self._clock.sleep(wait_seconds)
@@ -68,58 +72,60 @@ class LostPagesLoop:
             try:
                 await self.run_once()
             except Unavailable as failure:
-                _log.warning("Chase Waits", why=str(failure))
+                _log.emit(log_events.LOST_PAGES_CHECK_PAUSED, why=str(failure))
             took_seconds = self._clock.monotonic() - began
             wait_seconds = max(self._interval_seconds, took_seconds * (DUTY_CYCLE_DIVISOR - 1))
 
     async def run_once(self) -> None:
-        """Go on with the passage of each shard that has pages on their way; end those that are over."""
-        waiting = [shard for shard in self._in_hand() if _has_pages_under_way(shard)]
+        """Advance the watermark of each shard with pages in the pipeline, and retry what it proves lost."""
+        waiting = [shard for shard in self._owned_shards() if _has_pages_under_way(shard)]
         before = {shard.number: self._watermark_of(shard) for shard in waiting}
         self._watermarks = {}
         if not waiting:
             return
-        sounding = await self._offsets.sound()
+        offsets = await self._offsets.read_offsets()
         for shard in waiting:
-            watermark = before[shard.number].after(sounding)
-            if not watermark.is_over:
+            watermark = before[shard.number].after(offsets)
+            if not watermark.has_passed:
                 self._watermarks[shard.number] = shard, watermark
                 continue
             try:
-                await self._end(shard, watermark)
+                await self._retry_lost_pages(shard, watermark)
             except ShardFenced:
-                _log.warning("Chase Ends", shard=shard.number, why="the shard has a newer owner")
+                _log.emit(
+                    log_events.LOST_PAGES_CHECK_STOPPED, shard=shard.number, why="the shard has a newer owner"
+                )
 
     def _watermark_of(self, shard: OwnedShard) -> PipelineWatermark:
-        """Give the passage under way; one of an owner before proves nothing to this one."""
+        """Return the watermark in progress; one of an earlier owner proves nothing to this one."""
         owner, watermark = self._watermarks.get(shard.number, (None, None))
         if watermark is None or owner is not shard:
             return PipelineWatermark(shard.number, shard.clock.now_ms())
         return watermark
 
-    async def _end(self, shard: OwnedShard, watermark: PipelineWatermark) -> None:
+    async def _retry_lost_pages(self, shard: OwnedShard, watermark: PipelineWatermark) -> None:
         cursor, is_first = 0, True
         while cursor or is_first:
-            scan = await shard.scan(cursor=cursor, limit=LOOKED_AT, place=EntryLocation.PIPELINE)
+            scan = await shard.scan(cursor=cursor, limit=SCAN_LIMIT, place=EntryLocation.PIPELINE)
             suspects = {
                 (entry.job_id, entry.url_key): entry for entry, _ in scan.entries if watermark.is_lost(entry)
             }
-            await self._give_back(shard, list(suspects.values()))
+            await self._retry(shard, list(suspects.values()))
             cursor, is_first = scan.cursor, False
 
-    async def _give_back(self, shard: OwnedShard, suspects: Sequence[EntryRecorded]) -> None:
+    async def _retry(self, shard: OwnedShard, suspects: Sequence[EntryRecorded]) -> None:
         if not suspects:
             return
-        specs = await self._specs.known({entry.crawl_spec_id for entry in suspects})
-        known = await shard.load_entries(
+        specs = await self._crawl_specs.known({entry.crawl_spec_id for entry in suspects})
+        loaded = await shard.load_entries(
             [entry_lookup(entry.job_id, entry.url_key, "") for entry in suspects]
         )
         now_ms = shard.clock.now_ms()
-        lines: list[UrlDecision] = []
-        decided: list[Decided] = []
-        for suspect, past in zip(suspects, known, strict=True):
+        decisions: list[UrlDecision] = []
+        pending: list[PendingDecision] = []
+        for suspect, found in zip(suspects, loaded, strict=True):
             cause = f"lost {suspect.fetch_sequence}"
-            entry = shard.latest_entry(past, cause)
+            entry = shard.latest_entry(found, cause)
             if (
                 entry is None
                 or not _is_same(entry, suspect)
@@ -127,17 +133,17 @@ class LostPagesLoop:
             ):
                 continue
             spec = specs.get(entry.crawl_spec_id, DEFAULT_SPEC)
-            ended = schedule_recrawl(entry, retry_lost_page(entry, now_ms=now_ms), spec, now_ms=now_ms)
-            lines += ended.decisions
-            self._meter.count_decision(ended.label)
-            if ended.entry is not None:
-                decided.append(shard.decide(ended.entry, before=entry, cause=cause))
-        _log.warning("Pages Lost", shard=shard.number, pages=len(decided))
-        if lines:
-            said = [Publish(URLS_DECIDED, event) for event in decision_messages(lines, now_ms=now_ms)]
-            await self._publisher.publish(said)
-            note_decisions(self._meter, lines)
-        await shard.commit_decisions(decided, at_once=True)
+            transition = schedule_recrawl(entry, retry_lost_page(entry, now_ms=now_ms), spec, now_ms=now_ms)
+            decisions += transition.decisions
+            self._meter.count_decision(transition.label)
+            if transition.entry is not None:
+                pending.append(shard.begin_decision(transition.entry, before=entry, cause=cause))
+        _log.emit(log_events.LOST_PAGES_FOUND, shard=shard.number, pages=len(pending))
+        if decisions:
+            events = [Publish(URLS_DECIDED, event) for event in decision_messages(decisions, now_ms=now_ms)]
+            await self._schema_publisher.publish(events)
+            note_decisions(self._meter, decisions)
+        await shard.commit_decisions(pending, at_once=True)
 
 
 def _has_pages_under_way(shard: OwnedShard) -> bool:

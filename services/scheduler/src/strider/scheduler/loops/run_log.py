@@ -1,4 +1,4 @@
-"""What batches did to runs, for their logs: taken, refused, failed, settled; and that nothing is open."""
+"""Run log: count what happens to each run, and report when nothing of it is open."""
 
 from __future__ import annotations
 
@@ -17,67 +17,65 @@ from strider.contracts.generated.events import EntryRecorded, FetchCompleted, Pa
 from strider.crawl.run_log import FLUSH_SECONDS, RunLog
 from strider.frontier.models import RunEntryCounts as Count
 from strider.messaging.ports import Clock
-from strider.scheduler.core import UrlDecision
-from strider.scheduler.ports import Meter
-
-URLS_ACCEPTED: Final = "URLs Taken"
-REFUSED: Final = "URLs Refused"
-CLOSED: Final = "URLs Closed"
-BUDGET: Final = "Budget Used Up"
-REQUESTS_FAILED: Final = "Requests Failed"
-SETTLED: Final = "Pages Settled"
-REJECTED: Final = "Pages Rejected"
-NOTHING_OPEN: Final = "Nothing Open"
+from strider.runtime.observability import log_events
+from strider.runtime.observability.log_events import LogEvent
+from strider.scheduler.core.entries.url_decisions import UrlDecision
+from strider.scheduler.ports import SchedulerMeter
 
 _OUTCOMES_WITHOUT_FAILURE: Final = frozenset(
     {FetchOutcome.FETCHED, FetchOutcome.NOT_MODIFIED, FetchOutcome.REDIRECTED}
 )
 
-Counts = Callable[[], Awaitable[Sequence[Mapping[str, Count] | None]]]
-"""Counts every run in each shard in hand; None for one that cannot say."""
+ReadRunCounts = Callable[[], Awaitable[Sequence[Mapping[str, Count] | None]]]
+"""Returns the counts of every run in each owned shard; None for a shard that is not ready."""
 
 
-def note_opened_entries(meter: Meter, entries: Iterable[EntryRecorded]) -> None:
-    """Note entries that were taken into the frontier."""
-    _note(meter, URLS_ACCEPTED, ((each.job_id, each.execution_id, each.reason) for each in entries))
+def note_opened_entries(meter: SchedulerMeter, entries: Iterable[EntryRecorded]) -> None:
+    """Count entries accepted into the frontier."""
+    _note(
+        meter, log_events.URLS_ACCEPTED, ((each.job_id, each.execution_id, each.reason) for each in entries)
+    )
 
 
-def note_decisions(meter: Meter, decisions: Iterable[UrlDecision]) -> None:
-    """Note what is not crawled, and why; a budget is told by its own name."""
-    told: dict[str, list[tuple[str, str, str]]] = {}
-    for line in decisions:
-        event, kind = (REFUSED if line.decision == Decision.REFUSED else CLOSED), str(line.reason)
-        if line.reason == DecisionReason.BUDGET:
-            event, kind = BUDGET, line.detail
-        told.setdefault(event, []).append((line.job_id, line.execution_id, kind))
-    for event, names in told.items():
+def note_decisions(meter: SchedulerMeter, decisions: Iterable[UrlDecision]) -> None:
+    """Count URLs that are not crawled, by reason; exhausted budgets have an event of their own."""
+    names_by_event: dict[LogEvent, list[tuple[str, str, str]]] = {}
+    for each in decisions:
+        is_refused = each.decision == Decision.REFUSED
+        event, kind = log_events.URLS_REFUSED if is_refused else log_events.URLS_CLOSED, str(each.reason)
+        if each.reason == DecisionReason.BUDGET:
+            event, kind = log_events.BUDGET_EXHAUSTED, each.detail
+        names_by_event.setdefault(event, []).append((each.job_id, each.execution_id, kind))
+    for event, names in names_by_event.items():
         _note(meter, event, names)
 
 
-def note_failed_requests(meter: Meter, outcomes: Sequence[FetchCompleted]) -> None:
-    """Note requests that brought no page, tried again or not."""
-    asked = (each for each in outcomes if each.kind != RequestKind.ROBOTS)
-    failed = (each for each in asked if not each.has_page and each.outcome not in _OUTCOMES_WITHOUT_FAILURE)
+def note_failed_requests(meter: SchedulerMeter, outcomes: Sequence[FetchCompleted]) -> None:
+    """Count requests without a page, whether or not they are retried."""
+    pages = (each for each in outcomes if each.kind != RequestKind.ROBOTS)
+    failed = (each for each in pages if not each.has_page and each.outcome not in _OUTCOMES_WITHOUT_FAILURE)
     names = ((each.job_id, each.execution_id, each.error_class or each.outcome) for each in failed)
-    _note(meter, REQUESTS_FAILED, names)
+    _note(meter, log_events.REQUESTS_FAILED, names)
 
 
-def note_settled_pages(meter: Meter, pages: Sequence[PageSettled]) -> None:
-    """Note pages that have gone round, and those that were no content."""
+def note_settled_pages(meter: SchedulerMeter, pages: Sequence[PageSettled]) -> None:
+    """Count settled pages, and those without content."""
     for page in pages:
-        event = SETTLED if page.verdict == SettleVerdict.VALID else REJECTED
+        event = log_events.PAGES_SETTLED if page.verdict == SettleVerdict.VALID else log_events.PAGES_REJECTED
         meter.note_run_event(event, page.job_id, page.execution_id, page.reason, 1)
 
 
-def _note(meter: Meter, event: str, names: Iterable[tuple[str, str, str]]) -> None:
+def _note(meter: SchedulerMeter, event: LogEvent, names: Iterable[tuple[str, str, str]]) -> None:
     for (job_id, execution_id, kind), count in Counter(names).items():
         meter.note_run_event(event, job_id, execution_id, kind, count)
 
 
-class Closing:
-    """Tells the journal, and of each run that it told of whether anything is still open."""
+class RunLogLoop:
+    """Writes the run log at intervals, and reports the runs of which nothing is open any more."""
 
-    def __init__(self, journal: RunLog, log: Any, *, counts: Counts, shards: int, clock: Clock) -> None:
+    def __init__(
+        self, journal: RunLog, log: Any, *, counts: ReadRunCounts, shards: int, clock: Clock
+    ) -> None:
         self._journal = journal
         self._log = log
         self._counts = counts
@@ -86,7 +84,7 @@ class Closing:
         self._watched: dict[str, str] = {}
 
     async def run(self) -> None:
-        """Look again and again, until cancelled."""
+        """Write at intervals until cancelled."""
         try:
             while True:
                 await self._clock.sleep(FLUSH_SECONDS)
@@ -95,19 +93,21 @@ class Closing:
             self._journal.flush()
 
     async def run_once(self) -> None:
-        """Tell what was noted; then of the runs of which something was, whether that was all."""
+        """Write the events of the interval, then report each of their runs of which nothing is open."""
         self._watched |= {execution_id: job_id for job_id, execution_id in self._journal.flush()}
         if not self._watched:
             return
         shards = await self._counts()
         counts = [each for each in shards if each is not None]
         if not shards or len(counts) < len(shards):
-            return  # a shard that is taken, or rebuilt, says so later
+            return  # a shard in takeover or rebuild reports later
         for execution_id, job_id in list(self._watched.items()):
-            found = [each[execution_id] for each in counts if execution_id in each]
-            if any(each.open for each in found):
+            counts_of_run = [each[execution_id] for each in counts if execution_id in each]
+            if any(each.open for each in counts_of_run):
                 continue
             del self._watched[execution_id]
-            told = {"job_id": job_id, "execution_id": execution_id}
-            accepted = sum(each.accepted for each in found)
-            self._log.info(NOTHING_OPEN, **told, accepted=accepted, shards=f"{len(counts)} of {self._shards}")
+            names = {"job_id": job_id, "execution_id": execution_id}
+            accepted = sum(each.accepted for each in counts_of_run)
+            self._log.emit(
+                log_events.NOTHING_OPEN, **names, accepted=accepted, shards=f"{len(counts)} of {self._shards}"
+            )

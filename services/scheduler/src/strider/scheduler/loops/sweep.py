@@ -1,9 +1,9 @@
-"""What is open in a shard -> dropped, shelved, taken from the shelf as wished -> urls-decided, frontier.
+"""Sweep a shard's queues after a command: close, park or resume the entries of its run.
 
-A wish about a run is heeded at every entry's turn; but an entry that is due in an hour, or behind a
-hundred thousand others, has its turn late. So a wish is followed by one look at all that is open, in
-pieces between which releasing goes on. What is on its way round is left alone: where it comes back
-against a wish, the shard asks for another look. What is only in the log is `refilling`'s to bring.
+The state of a run is applied whenever an entry is due; but an entry due in an hour, or behind a hundred
+thousand others, would be reached late. So a command is followed by one scan of all open entries, in steps
+between which releases continue. Entries in the pipeline are left alone: where one returns against a command,
+the shard requests another sweep. Entries that are only in the log are brought by `refill`.
 """
 
 from __future__ import annotations
@@ -15,44 +15,49 @@ from strider.contracts.generated.topics import URLS_DECIDED
 from strider.contracts.ids import entry_id
 from strider.frontier.models import EntryConclusion, EntryLocation
 from strider.messaging.effects import Publish
-from strider.scheduler.core import RunControl, Step, Turn, UrlDecision, apply_run_state, decision_messages
-from strider.scheduler.ports import Meter, Voice
-from strider.scheduler.shard.shard import Decided, OwnedShard
+from strider.runtime.publishing.publisher import EventPublisher
+from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_messages
+from strider.scheduler.core.release.decision import ReleaseAction, ReleaseDecision, apply_run_state
+from strider.scheduler.core.runs.control import RunControl
+from strider.scheduler.ports import SchedulerMeter
+from strider.scheduler.shard.shard import OwnedShard, PendingDecision
 from strider.scheduler.shard.store_mapping import entry_conclusion
 
 from .run_log import note_decisions
 
-LOOKED_AT: Final = 1_000
-"""Entries of one piece."""
+SCAN_LIMIT: Final = 1_000
+"""Entries in one step."""
 
 
 class QueueSweep:
-    """Sweeps one shard, a piece at a time."""
+    """Sweeps one shard, step by step."""
 
-    def __init__(self, shard: OwnedShard, orders: RunControl, *, voice: Voice, meter: Meter) -> None:
+    def __init__(
+        self, shard: OwnedShard, run_control: RunControl, *, publisher: EventPublisher, meter: SchedulerMeter
+    ) -> None:
         self._shard = shard
-        self._orders = orders
-        self._publisher = voice
+        self._run_control = run_control
+        self._schema_publisher = publisher
         self._meter = meter
         self._cursor = 0
         self._is_under_way = False
 
     async def step(self) -> bool:
-        """Do a piece; says whether there is more to do at once."""
+        """Run one step; return whether more steps follow at once."""
         shard = self._shard
         if shard.needs_sweep:
             shard.needs_sweep = False
-            self._cursor = 0  # a wish in the middle of a sweep begins another
-            self._is_under_way = self._orders.affects(await self._open_runs())
+            self._cursor = 0  # a command during a sweep restarts it
+            self._is_under_way = self._run_control.affects(await self._open_runs())
         if not self._is_under_way:
             return False
-        scan = await shard.scan(cursor=self._cursor, limit=LOOKED_AT)
+        scan = await shard.scan(cursor=self._cursor, limit=SCAN_LIMIT)
         waiting = [entry for entry, place in scan.entries if place is EntryLocation.QUEUED]
         await self._apply(waiting)
         self._cursor = scan.cursor
         self._is_under_way = scan.cursor != 0
         if not self._is_under_way:
-            shard.refill_requested.set()  # what was only in the log then is not swept yet
+            shard.refill_requested.set()  # entries that were only in the log are not swept yet
         return self._is_under_way
 
     async def _open_runs(self) -> list[str]:
@@ -64,27 +69,29 @@ class QueueSweep:
     async def _apply(self, waiting: list[EntryRecorded]) -> None:
         shard = self._shard
         now_ms = shard.clock.now_ms()
-        back: list[EntryConclusion] = []
-        lines: list[UrlDecision] = []
-        decided: list[Decided] = []
+        requeued: list[EntryConclusion] = []
+        decisions: list[UrlDecision] = []
+        pending: list[PendingDecision] = []
         for entry in waiting:
-            turn = self._turn(entry, now_ms)
-            if turn is None:
+            decision = self._decide(entry, now_ms)
+            if decision is None:
                 continue
-            if turn.action is Step.CLOSE and turn.transition is not None:
-                lines += turn.transition.decisions
-                decided.append(shard.decide(turn.entry, before=entry, cause=f"swept {now_ms}"))
+            if decision.action is ReleaseAction.CLOSE and decision.transition is not None:
+                decisions += decision.transition.decisions
+                pending.append(shard.begin_decision(decision.entry, before=entry, cause=f"swept {now_ms}"))
             else:
-                back.append(entry_conclusion(turn.entry))
-        if lines:
-            said = [Publish(URLS_DECIDED, event) for event in decision_messages(lines, now_ms=now_ms)]
-            await self._publisher.publish(said)
-            note_decisions(self._meter, lines)
-        await shard.commit_decisions(decided, more=back, at_once=True)
-        self._meter.count_decision("swept", len(decided) + len(back))
+                requeued.append(entry_conclusion(decision.entry))
+        if decisions:
+            events = [Publish(URLS_DECIDED, event) for event in decision_messages(decisions, now_ms=now_ms)]
+            await self._schema_publisher.publish(events)
+            note_decisions(self._meter, decisions)
+        await shard.commit_decisions(pending, more=requeued, at_once=True)
+        self._meter.count_decision("swept", len(pending) + len(requeued))
 
-    def _turn(self, entry: EntryRecorded, now_ms: int) -> Turn | None:
-        """Leave alone what somebody else is deciding about: it comes to its turn with that decision."""
+    def _decide(self, entry: EntryRecorded, now_ms: int) -> ReleaseDecision | None:
+        """Return the decision about an entry; None where another one is pending."""
         if self._shard.has_pending_decision(entry_id(entry.job_id, entry.url_key)):
             return None
-        return apply_run_state(entry, self._orders.directive_for(entry.job_id, entry.execution_id), now_ms)
+        return apply_run_state(
+            entry, self._run_control.directive_for(entry.job_id, entry.execution_id), now_ms
+        )

@@ -1,1 +1,1 @@
-"""TODO: shard."""
+"""Owned shards: takeover, rebuild, state in memory, mapping to the working set."""

@@ -1,12 +1,12 @@
-"""May a lease that ran out be decided about? Only when its outcome cannot lie unread in the topic.
+"""Hold back expired leases until their outcomes cannot be unread in the topic.
 
-The same holds for a robots.txt that is unknown to who has just taken the shard: whoever had it before
-may have heard the rules and died before they were written down, and then they come once more.
+A lease expires by the clock, whether or not outcomes are read: while a shard had no owner, or one that is far
+behind, the outcome may have been in the topic for long. Retrying at once would fetch the URL twice, so an
+expired lease waits until all outcomes published before its expiry was noticed are read.
 
-A lease runs out by the clock, whether or not anybody reads outcomes: while a shard had no owner, or
-one that is far behind, the outcome may have been there for long. Whoever asked again then would ask
-twice, so what ran out waits until all that had been said by the time it was noticed is decided about.
-Knows no topic: it is told how far outcomes were read.
+The same holds for a robots.txt that is unknown after a takeover: the previous owner may have read its outcome
+and died before it was written, and then that outcome is read again. Knows no topic: the reader reports its
+progress.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from strider.frontier.models import Lease
 
 
 class LeaseExpiryGuard:
-    """Leases of one shard that ran out, and how far its outcomes were read. Times are monotonic."""
+    """Expired leases of one shard, and how far its outcomes were read. Times are monotonic."""
 
     def __init__(self, *, taken_at: float) -> None:
         self._taken_at = taken_at
@@ -26,19 +26,19 @@ class LeaseExpiryGuard:
 
     @property
     def has_caught_up(self) -> bool:
-        """Whether all that was said to the shard's last owner is decided about here."""
+        """Whether all outcomes published before the takeover are read."""
         return self._read_as_of >= self._taken_at
 
     def note_outcomes_read(self, as_of: float) -> bool:
-        """Take note that what had been said by then is decided about; says whether anything waited for it."""
+        """Record that all outcomes published by then are read; return whether anything waited for that."""
         had_caught_up = self.has_caught_up
         self._read_as_of = max(self._read_as_of, as_of)
         if not had_caught_up and self.has_caught_up:
             return True
         return any(noticed <= self._read_as_of for noticed in self._noticed.values())
 
-    def judge(self, expired: Sequence[Lease], *, now: float) -> list[Lease]:
-        """Of all leases that are named as run out now, give those of which nothing will be heard any more."""
+    def select_decidable(self, expired: Sequence[Lease], *, now: float) -> list[Lease]:
+        """Return those of all currently expired leases for which no outcome can be read any more."""
         noticed, self._noticed = self._noticed, {}
         ripe = []
         for lease in expired:

@@ -1,4 +1,8 @@
-"""Entries as a working set is asked about them and told of them. Decides nothing, waits for nothing."""
+"""Map entries and enums of the core to the types of the working set: the only bridge.
+
+`EntryDisposition` and `PriorState` of the core have the same values as `Fate` and `Standing` of the store:
+a core may not import the store's model. Once that model is pure, this mapping is all there is to remove.
+"""
 
 from __future__ import annotations
 
@@ -9,35 +13,43 @@ from strider.frontier.models import (
     EntryConclusion,
     EntryDisposition,
     EntryLookup,
+    EntryLookupResult,
     RefusedUrl,
     SeenEntry,
 )
-from strider.scheduler.core import Candidate, disposition_of
+from strider.scheduler.core.entries.acceptance import PriorState
+from strider.scheduler.core.entries.candidates import Candidate
+from strider.scheduler.core.entries.state import disposition_of
 
 
 def entry_lookup(job_id: str, url_key: str, crawl_spec_id: str) -> EntryLookup:
-    """Ask after an entry."""
+    """Return the lookup of one entry."""
     return EntryLookup(entry_id(job_id, url_key), seen_scope(job_id, crawl_spec_id), key_fingerprint(url_key))
 
 
+def prior_state_of(known: EntryLookupResult) -> PriorState:
+    """Return the prior state of an entry that was looked up."""
+    return PriorState(known.status.value)
+
+
 def accepted_entry(entry: EntryRecorded) -> AcceptedEntry:
-    """Name an entry with its place in the seen-sets."""
+    """Return a new entry with its keys in the seen-sets."""
     return AcceptedEntry(entry, seen_scope(entry.job_id, entry.crawl_spec_id), key_fingerprint(entry.url_key))
 
 
 def remembered_entry(entry: EntryRecorded) -> SeenEntry:
-    """Name an entry that is not to be opened."""
+    """Return the keys and seed token of an entry that exists already."""
     name, scope = entry_id(entry.job_id, entry.url_key), seen_scope(entry.job_id, entry.crawl_spec_id)
     return SeenEntry(name, scope, key_fingerprint(entry.url_key), entry.updated_at_ms, entry.seed_token)
 
 
 def seen_url(candidate: Candidate) -> RefusedUrl:
-    """Name a candidate's place in the seen-sets."""
+    """Return a candidate's keys in the seen-sets."""
     return RefusedUrl(candidate.seen_scope, key_fingerprint(candidate.url_key))
 
 
 def entry_conclusion(entry: EntryRecorded, lease_id: str = "") -> EntryConclusion:
-    """Say of an entry what its record says."""
+    """Return the conclusion of an entry by its record, ending the named lease."""
     return EntryConclusion(
         entry,
         EntryDisposition(disposition_of(entry).value),
@@ -45,3 +57,13 @@ def entry_conclusion(entry: EntryRecorded, lease_id: str = "") -> EntryConclusio
         key_fingerprint(entry.url_key),
         lease_id,
     )
+
+
+def robots_conclusion(request: EntryRecorded, lease_id: str) -> EntryConclusion:
+    """Return the conclusion of a robots.txt request without an outcome: its lease ends, no entry changes."""
+    return EntryConclusion(request, EntryDisposition.CLOSE_AND_FORGET, "", 0, lease_id)
+
+
+def returns_to_queue(conclusion: EntryConclusion) -> bool:
+    """Whether a conclusion puts its entry back into a queue."""
+    return conclusion.disposition is EntryDisposition.QUEUE

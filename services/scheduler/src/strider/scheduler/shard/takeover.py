@@ -1,12 +1,15 @@
-"""Taking a shard: fence who was before, then go on with its working set, or have it rebuilt from the log."""
+"""Take over a shard: fence its previous owner, then keep or rebuild its working set."""
 
 from __future__ import annotations
 
 from strider.frontier.ports import WorkingSet
 from strider.messaging.ports import Clock
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
-from strider.scheduler.core import RunControl, SourceOverrides
-from strider.scheduler.ports import FrontierLogReader, FrontierLogs, SchedulerOptions
+from strider.scheduler.core.hosts.overrides import SourceOverrides
+from strider.scheduler.core.runs.control import RunControl
+from strider.scheduler.options import SchedulerOptions
+from strider.scheduler.ports import FrontierLogReader, FrontierLogs
 
 from .rebuild import ShardRebuilder, restore_hosts
 from .shard import OwnedShard
@@ -16,52 +19,52 @@ _log = logger("scheduler")
 
 
 class ShardTakeover:
-    """Takes shards."""
+    """Takes over shards."""
 
     def __init__(
         self,
         *,
         working_set: WorkingSet,
-        truths: FrontierLogs,
+        frontier_logs: FrontierLogs,
         log_reader: FrontierLogReader,
         rebuilder: ShardRebuilder,
-        orders: RunControl,
+        run_control: RunControl,
         overrides: SourceOverrides,
         options: SchedulerOptions,
         clock: Clock,
     ) -> None:
         self._working_set = working_set
-        self._frontier_logs = truths
+        self._frontier_logs = frontier_logs
         self._log_reader = log_reader
         self._rebuilder = rebuilder
-        self._orders = orders
-        self._sources = overrides
+        self._run_control = run_control
+        self._overrides = overrides
         self._options = options
         self._clock = clock
 
     async def take_over(self, number: int) -> OwnedShard:
         """Become the owner of a shard; it is ready when this returns."""
-        truth = await self._frontier_logs.take_over(number)
+        log = await self._frontier_logs.take_over(number)
         try:
-            taken = await self._working_set.take_over(number, truth.epoch)
-            time = ShardClock(self._clock, taken.now_ms)
+            taken = await self._working_set.take_over(number, log.epoch)
+            clock = ShardClock(self._clock, taken.now_ms)
             shard = OwnedShard(
                 number,
-                truth,
+                log,
                 self._working_set,
                 options=self._options,
-                clock=time,
-                orders=self._orders,
-                sources=self._sources,
+                clock=clock,
+                run_control=self._run_control,
+                sources=self._overrides,
             )
             if taken.is_ready:
                 await restore_hosts(shard, await self._log_reader.read_hosts(number), keeps_specs=True)
-                self._rebuilder.begin_count(shard)
+                self._rebuilder.begin_budget_recount(shard)
                 shard.is_ready = True
-                _log.info("Shard Taken", shard=number, epoch=shard.epoch)
+                _log.emit(log_events.SHARD_TAKEN_OVER, shard=number, epoch=shard.epoch)
             else:
                 await self._rebuilder.rebuild(shard)
         except BaseException:
-            await truth.close()
+            await log.close()
             raise
         return shard

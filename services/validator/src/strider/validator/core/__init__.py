@@ -1,20 +1,20 @@
-"""Is a page content or garbage? The decisions, as functions of values."""
+"""Decisions of the validator, as pure functions of values: whether a page has content."""
 
 from .block_page_signatures import SIGNATURES, Signature, find_signature
-from .page_validation import VALID, PageAssessment, ValidationRules, judge, reject
-from .validation_events import SERVICE, build_closing_verdict, build_verdict, rejection_of
+from .page_validation import VALID, PageAssessment, ValidationRules, reject, validate_page
+from .validation_events import SERVICE, build_closing_verdict, build_rejection, build_verdict
 
 __all__ = [
     "SERVICE",
     "SIGNATURES",
     "VALID",
-    "Judgement",
+    "PageAssessment",
     "Signature",
     "ValidationRules",
-    "closing_verdict",
+    "build_closing_verdict",
+    "build_rejection",
+    "build_verdict",
     "find_signature",
-    "judge",
     "reject",
-    "rejection_of",
-    "verdict_of",
+    "validate_page",
 ]

@@ -1,8 +1,8 @@
-"""Which words give a page away that is no content?
+"""Phrases that identify block pages: challenges, captchas, denials, error pages, login walls.
 
-One table, to be added to by anybody: a phrase in lower case, what it says about the page, and how
-long a page may be for it to count. Long pages only talk about such things; walls are short. Phrases
-are looked for as they stand, in text whose white space is single and whose apostrophes are plain.
+One table, open for additions: a phrase in lower case, the reason that it stands for, and the longest page on
+which it counts, as long pages only mention such things. Phrases are compared literally, with text whose white
+space is single and whose apostrophes are plain.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ NOSCRIPT: Final = "noscript"
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Phrases that mean the same."""
+    """Phrases with the same meaning."""
 
     reason: str
     places: tuple[str, ...]
     """Where they count: title, text, noscript."""
     max_text_chars: int
-    """On pages with more text they mean nothing."""
+    """On pages with more text they do not count."""
     phrases: tuple[str, ...]
 
 
@@ -236,14 +236,14 @@ SIGNATURES: Final = (
         ("before you continue to", "consent to the use of cookies to continue"),
     ),
 )
-"""In this order: what stands first wins. A challenge also asks for JavaScript, and means it less."""
+"""The first match in this order decides: a challenge also asks for JavaScript, which is less specific."""
 
 MAX_TEXT_CHARS: Final = max(signature.max_text_chars for signature in SIGNATURES)
 
 
 @dataclass(frozen=True, slots=True)
 class SignatureMatch:
-    """A phrase that was found."""
+    """The phrase that was found, and where."""
 
     reason: str
     phrase: str
@@ -251,26 +251,33 @@ class SignatureMatch:
 
 
 def find_signature(
-    *, title: str, text: str, noscript: str, text_chars: int, signatures: Iterable[Signature] = SIGNATURES
+    *,
+    title: str,
+    text: str,
+    noscript: str,
+    text_chars: int,
+    signatures: Iterable[Signature] = SIGNATURES,
 ) -> SignatureMatch | None:
-    """Find the first phrase that counts on a page of this length."""
+    """Return the first phrase that counts on a page of this length; None if there is none."""
     if text_chars > MAX_TEXT_CHARS:
         return None
-    places = {TITLE: _plain(title), TEXT: _plain(text[:MAX_TEXT_CHARS]), NOSCRIPT: _plain(noscript)}
+    texts = {
+        TITLE: _normalize(title),
+        TEXT: _normalize(text[:MAX_TEXT_CHARS]),
+        NOSCRIPT: _normalize(noscript),
+    }
     for signature in signatures:
         if text_chars > signature.max_text_chars:
             continue
         for place in signature.places:
-            said = places[place]
-            if said and (phrase := next((each for each in signature.phrases if each in said), None)):
+            searched = texts[place]
+            if searched and (phrase := next((each for each in signature.phrases if each in searched), None)):
                 return SignatureMatch(signature.reason, phrase, place)
     return None
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     lower = text.lower()
-    return (
-        lower
-        if lower.isascii()
-        else lower.replace("\u2019", "'").replace("\u2026", "...").replace("\xa0", " ")
-    )
+    if lower.isascii():
+        return lower
+    return lower.replace("\u2019", "'").replace("\u2026", "...").replace("\xa0", " ")

@@ -1,9 +1,7 @@
-"""Is this page content or garbage?
+"""Validates a page: valid, doubtful (kept, with warnings) or rejected, with the reason.
 
-Takes a parsed page and the rules, returns a judgement: valid, doubtful (kept, with warnings) or
-rejected, with the reason and what follows from it. Pages that say little but lead on are kept, or a
-crawl would end at every menu; `strict` rejects them as well. Only HTML is held to what HTML pages
-consist of: a text, a JSON document or a feed has no paragraphs and is what it is.
+Pages with little text that have links are kept, or a crawl would end at every menu; `strict` rejects them as
+well. Only HTML must have the structure of an HTML page: a text, a JSON document or a feed has no paragraphs.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ _REASON_BY_PARSE_OUTCOME: Final[dict[str, str]] = {
     ParseOutcome.OUT_OF_MEMORY: RejectionReason.PARSE_MEMORY,
     ParseOutcome.CRASHED: RejectionReason.PARSER_CRASHED,
 }
-_KINDS: Final[dict[str, str]] = {
+_KIND_BY_REASON: Final[dict[str, str]] = {
     RejectionReason.ACCESS_DENIED: RejectionKind.HARD,
     RejectionReason.FORBIDDEN: RejectionKind.HARD,
     RejectionReason.CHALLENGE_PAGE: RejectionKind.HARD,
@@ -43,39 +41,40 @@ _KINDS: Final[dict[str, str]] = {
     RejectionReason.JAVASCRIPT_REQUIRED: RejectionKind.SOFT,
     RejectionReason.ONLY_SCRIPTS: RejectionKind.SOFT,
 }
-"""What follows from a reason; plain where it is not named. A site that puts up a wall is left alone,
-one that only needs a browser may have one."""
+"""Rejection kind by reason; plain if not listed. Hard reasons make the scheduler pause the site, soft ones
+may lead to a fetch with a browser.
+"""
 
 LOGIN_PHRASES: Final = ("log in", "login", "sign in", "anmelden", "connexion", "iniciar sesión")
 
 _BLOCKABLE_KINDS: Final = frozenset({DocumentKind.HTML, DocumentKind.TEXT})
-"""Documents that may be a wall. Data is never one, whatever words are in it."""
+"""Documents that may be a block page. Data never is, whatever phrases it contains."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationRules:
-    """What a page must have to be content."""
+    """What a page must have to count as content."""
 
     min_body_bytes: int = 500
     """Of HTML, decoded."""
     min_text_without_paragraphs_chars: int = 1_000
-    """Text from which an HTML page without paragraphs is content all the same."""
+    """An HTML page with this much text needs no paragraphs."""
     min_links: int = 1
-    """Links from which a page is worth keeping though it says little."""
+    """A page with this many links is kept even if it has little text."""
     max_login_text_chars: int = 1_000
-    """Longer pages with a password field have more to say than `log in`."""
+    """A page with a password field and more text than this is not just a login page."""
     strict: bool = False
-    """Reject what is short or has no paragraphs, even where it leads on."""
+    """Reject short pages and pages without paragraphs even if they have links."""
 
     @property
     def version(self) -> str:
-        """Name these rules; changes with every threshold and phrase."""
+        """Fingerprint of the rules and signatures; it is published with each verdict."""
         return sha256(repr((asdict(self), SIGNATURES)).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
 class PageAssessment:
-    """What is thought of a page."""
+    """Result of the validation of a page."""
 
     status: str
     reason: str = ""
@@ -85,54 +84,52 @@ class PageAssessment:
 
     @property
     def is_rejected(self) -> bool:
-        """Whether it is no content."""
+        """Whether the page is not content."""
         return self.status == ValidationStatus.REJECTED
 
 
 VALID: Final = PageAssessment(ValidationStatus.VALID)
 
 
-def judge(page: PageParsed, rules: ValidationRules) -> PageAssessment:
-    """Judge one page."""
+def validate_page(page: PageParsed, rules: ValidationRules) -> PageAssessment:
+    """Validate one page."""
     if page.outcome == ParseOutcome.NOT_MODIFIED:
         return VALID
     if (reason := _REASON_BY_PARSE_OUTCOME.get(page.outcome)) is not None:
         return reject(reason, page.error_message)
-    if page.document_kind in _BLOCKABLE_KINDS and (wall := _find_block_page(page, rules)) is not None:
-        return reject(wall.reason, f"{wall.location}: {wall.phrase}")
+    if page.document_kind in _BLOCKABLE_KINDS and (match := _find_block_page(page, rules)) is not None:
+        return reject(match.reason, f"{match.location}: {match.phrase}")
     if page.document_kind != DocumentKind.HTML:
         return _accept(page, ())
     return _validate_structure(page, rules)
 
 
 def reject(reason: str, detail: str = "") -> PageAssessment:
-    """Reject a page for a reason."""
+    """Return a rejection for a reason."""
     return PageAssessment(ValidationStatus.REJECTED, reason, rejection_kind_of(reason), detail)
 
 
 def rejection_kind_of(reason: str) -> str:
-    """Say what follows from a reason to reject a page."""
-    return _KINDS.get(reason, RejectionKind.PLAIN)
+    """Return the rejection kind of a reason, which decides what the scheduler does."""
+    return _KIND_BY_REASON.get(reason, RejectionKind.PLAIN)
 
 
 def _find_block_page(page: PageParsed, rules: ValidationRules) -> SignatureMatch | None:
-    found = find_signature(
+    match = find_signature(
         title=page.title, text=page.text, noscript=page.noscript_text, text_chars=page.text_chars
     )
-    if found is not None or not page.password_fields or page.text_chars > rules.max_login_text_chars:
-        return found
+    if match is not None or not page.password_fields or page.text_chars > rules.max_login_text_chars:
+        return match
     title = page.title.lower()
-    word = next((word for word in LOGIN_PHRASES if word in title), None)
-    return (
-        None
-        if word is None
-        else SignatureMatch(RejectionReason.LOGIN_WALL, f"{word}, and a password field", "title")
-    )
+    phrase = next((phrase for phrase in LOGIN_PHRASES if phrase in title), None)
+    if phrase is None:
+        return None
+    return SignatureMatch(RejectionReason.LOGIN_WALL, f"{phrase}, and a password field", "title")
 
 
 def _validate_structure(page: PageParsed, rules: ValidationRules) -> PageAssessment:
-    """Hold HTML to what pages consist of; the first thing that is missing decides."""
-    missing = tuple(_missing(page, rules))
+    """Check that HTML has what pages consist of; the first missing part is the reason."""
+    missing = tuple(_missing_content(page, rules))
     if not missing:
         return _accept(page, ())
     leads_on = len(page.link_urls) >= rules.min_links > 0 or page.refresh_url not in {"", page.url}
@@ -141,7 +138,7 @@ def _validate_structure(page: PageParsed, rules: ValidationRules) -> PageAssessm
     return reject(missing[0], _measurements(page))
 
 
-def _missing(page: PageParsed, rules: ValidationRules) -> list[str]:
+def _missing_content(page: PageParsed, rules: ValidationRules) -> list[str]:
     missing: list[str] = []
     if not page.text_chars:
         missing.append(RejectionReason.ONLY_SCRIPTS if page.script_count else RejectionReason.NO_TEXT)

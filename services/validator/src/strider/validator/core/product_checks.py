@@ -1,7 +1,6 @@
-"""Is what a page says of a product possible?
+"""Checks products for missing and impossible values; their flaws are warnings of the page.
 
-Takes a product as the parser found it, gives what it lacks and what cannot be. Nothing is rejected
-for it: the page is content, and whoever uses its records can leave out those that are doubtful.
+Nothing is rejected for a flaw: the page is content, and consumers can leave out doubtful products.
 """
 
 from __future__ import annotations
@@ -18,25 +17,25 @@ from strider.contracts.generated.events import Product
 
 
 class ProductFlaw(StrEnum):
-    """What is wrong with a product: a warning of its page's verdict."""
+    """A flaw of a product: a warning in its page's verdict."""
 
     WITHOUT_NAME = "product_without_name"
     WITHOUT_PRICE = "product_without_price"
-    """It can be bought, and neither a price nor a range of prices is told."""
+    """It can be bought, but has neither a price nor a price range."""
     WITHOUT_CURRENCY = "product_without_currency"
     BAD_PRICE = "product_bad_price"
-    """A price is no decimal number such as 1234.56."""
+    """A price is not a decimal number such as 1234.56."""
     BAD_CURRENCY = "product_bad_currency"
-    """The currency is no code of three capital letters."""
+    """The currency is not a code of three capital letters."""
     BAD_PRICE_RANGE = "product_bad_price_range"
-    """The range ends below its beginning."""
+    """The price range ends below its beginning."""
     BAD_OLD_PRICE = "product_bad_old_price"
     """The price before the reduction is not above the price."""
     BAD_RATING = "product_bad_rating"
     """The rating is not between 0 and 5."""
     BAD_REVIEW_COUNT = "product_bad_review_count"
     BAD_GTIN = "product_bad_gtin"
-    """It has another length, other characters, or a wrong last digit."""
+    """It has an invalid length, character or check digit."""
 
 
 _PRICE: Final = re.compile(r"(?:0|[1-9][0-9]{0,11})(?:\.[0-9]{1,4})?")
@@ -49,13 +48,7 @@ _ISBN_10: Final = re.compile(r"[0-9]{9}[0-9X]")
 _FOR_SALE: Final = frozenset(
     {Availability.IN_STOCK, Availability.LIMITED, Availability.PREORDER, Availability.BACKORDER}
 )
-"""What can be bought has a price; what is sold out or gone often has none any more."""
-
-
-def product_flaws(products: Iterable[Product]) -> tuple[str, ...]:
-    """Give what is wrong with any of these, each flaw once, in the order of the rules."""
-    every = tuple(products)
-    return tuple(flaw for flaw, is_flawed in _RULES.items() if any(map(is_flawed, every)))
+"""A product that can be bought has a price; one that is sold out or discontinued often has none."""
 
 
 def _without_price(product: Product) -> bool:
@@ -93,7 +86,7 @@ def _bad_gtin(product: Product) -> bool:
         return False
     if not (code.isascii() and code.isdigit()) or len(code) not in _GTIN_DIGITS:
         return True
-    # From the right, the digits weigh 1 and 3 in turn, and together come to a multiple of ten.
+    # From the right, the digits weigh 1 and 3 in turn, and their sum is a multiple of ten.
     weighed = sum(int(digit) * (3 if place % 2 else 1) for place, digit in enumerate(reversed(code)))
     return weighed % 10 != 0
 
@@ -103,7 +96,7 @@ def _prices(product: Product) -> tuple[str, str, str]:
 
 
 def _is_above(price: str, other: str) -> bool:
-    """Whether a price is above another; never where one of them is no price."""
+    """Whether a price is above another; false if one of them is not a price."""
     if not (_PRICE.fullmatch(price) and _PRICE.fullmatch(other)):
         return False
     return Decimal(price) > Decimal(other)
@@ -121,3 +114,9 @@ _RULES: Final[dict[str, Callable[[Product], bool]]] = {
     ProductFlaw.BAD_REVIEW_COUNT: lambda product: product.review_count < _UNKNOWN,
     ProductFlaw.BAD_GTIN: _bad_gtin,
 }
+
+
+def product_flaws(products: Iterable[Product]) -> tuple[str, ...]:
+    """Return the flaws of any of these products, each once, in the order of the rules."""
+    every = tuple(products)
+    return tuple(flaw for flaw, is_flawed in _RULES.items() if any(map(is_flawed, every)))

@@ -1,8 +1,8 @@
-"""What is said about a page that was judged: a verdict behind it, or its rejection instead of it."""
+"""Builds the events for a validated page: its verdict, or its rejection."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from strider.contracts.generated.enums import ValidationStatus
 from strider.contracts.generated.events import PageParsed, PageRejected, Verdict
@@ -14,18 +14,18 @@ MAX_DETAIL_CHARS: Final = 500
 SERVICE: Final = "validator"
 
 
-def build_verdict(judgement: PageAssessment, *, rules_version: str, now_ms: int) -> Verdict:
-    """Write the verdict on a page that is kept."""
+def build_verdict(assessment: PageAssessment, *, rules_version: str, now_ms: int) -> Verdict:
+    """Build the verdict on a page that is kept."""
     return Verdict(
-        validation_status=judgement.status,
+        validation_status=assessment.status,
         rules_version=rules_version,
         validated_at_ms=now_ms,
-        warnings=judgement.warnings,
+        warnings=assessment.warnings,
     )
 
 
 def build_closing_verdict(reason: str, *, rules_version: str, now_ms: int) -> Verdict:
-    """Write the verdict of what only closes the entry of a rejected page."""
+    """Build the verdict that only closes the entry of a rejected page."""
     return Verdict(
         validation_status=ValidationStatus.REJECTED,
         rules_version=rules_version,
@@ -35,33 +35,18 @@ def build_closing_verdict(reason: str, *, rules_version: str, now_ms: int) -> Ve
     )
 
 
-def rejection_of(
-    page: PageParsed, judgement: PageAssessment, *, rules_version: str, now_ms: int
+def build_rejection(
+    page: PageParsed, assessment: PageAssessment, *, rules_version: str, now_ms: int
 ) -> PageRejected:
-    """Write the rejection of a page, with enough of it for people to see why."""
+    """Build the rejection of a page, with enough of the page for people to see the reason."""
     return PageRejected(
-        url_key=page.url_key,
-        group=page.group,
-        job_id=page.job_id,
-        execution_id=page.execution_id,
-        fetch_sequence=page.fetch_sequence,
-        validation_status=judgement.status,
-        rejection_reason=judgement.reason,
-        rejection_kind=judgement.kind,
+        **_identity_fields(page),
+        validation_status=assessment.status,
+        rejection_reason=assessment.reason,
+        rejection_kind=assessment.kind,
         rejected_by=SERVICE,
         rejected_at_ms=now_ms,
-        url=page.url,
-        origin=page.origin,
-        crawl_spec_id=page.crawl_spec_id,
-        kind=page.kind,
-        hop=page.hop,
-        depth=page.depth,
-        priority=page.priority,
-        is_start=page.is_start,
-        referrer=page.referrer,
-        redirect_chain=page.redirect_chain,
-        metadata=page.metadata,
-        detail=judgement.detail[:MAX_DETAIL_CHARS],
+        detail=assessment.detail[:MAX_DETAIL_CHARS],
         rules_version=rules_version,
         status=page.status,
         content_type=page.content_type,
@@ -84,3 +69,25 @@ def rejection_of(
         last_modified=page.last_modified,
         total_us=page.total_us,
     )
+
+
+def _identity_fields(page: PageParsed) -> dict[str, Any]:
+    """Return the fields that every event of an entry carries on from the page."""
+    return {
+        "url_key": page.url_key,
+        "group": page.group,
+        "job_id": page.job_id,
+        "execution_id": page.execution_id,
+        "fetch_sequence": page.fetch_sequence,
+        "url": page.url,
+        "origin": page.origin,
+        "crawl_spec_id": page.crawl_spec_id,
+        "kind": page.kind,
+        "hop": page.hop,
+        "depth": page.depth,
+        "priority": page.priority,
+        "is_start": page.is_start,
+        "referrer": page.referrer,
+        "redirect_chain": page.redirect_chain,
+        "metadata": page.metadata,
+    }

@@ -1,7 +1,7 @@
-"""From a request to what came of it, in the order that keeps its promises.
+"""HTTP client of the fetcher: checks, lease mark, request, in the order of the guarantees.
 
-A network, room for a body, and the name resolved, before the mark: the mark's time is short. After
-it nothing may fail but by an answer; and a failure for which our own network is to blame is told as such.
+Network, memory budget and DNS come before the mark, as a marked request must start within 2 s. After the mark
+a request always has a result. A failure that our own network caused is reported as OFFLINE.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from strider.fetcher.adapters.proxies.pool import ProxyPool
 from strider.fetcher.adapters.state.body_budget import BodyBudget
 from strider.fetcher.adapters.state.connectivity import ConnectivityMonitor, ConnectivityOptions
 from strider.fetcher.adapters.state.cookie_jars import CookieJars, CookieJarStore, MemoryCookieJars
-from strider.fetcher.adapters.state.lease_marker import Leases
+from strider.fetcher.adapters.state.lease_marker import LeaseMarker
 from strider.fetcher.core import (
+    AddressPolicy,
+    CrawlerIdentity,
     FailedFetch,
     FetchedResponse,
-    Places,
+    FinishedRequest,
+    ProxyHealth,
     RedirectRules,
-    Standing,
-    identity_of,
+    build_identity,
     may_be_local_outage,
     parse_proxy_url,
     url_refusal,
@@ -35,85 +37,90 @@ from strider.politeness.rate_window import RateWindows
 from strider.runtime.version import strider_version
 from strider.urls import domain_of, host_of
 
+from .address_guard import AddressGuard
 from .connector import ConnectorOptions, HttpConnector, receive_buffer_bytes
 from .deadlines import RequestLimits
-from .dns import DnsOptions, Guard, Names
-from .request_runner import Fetched, RequestRunner
-from .transport import EngineTransport
+from .dns import DnsOptions, DnsResolver
+from .request_runner import RequestRunner
 
 MIB: Final = 1024 * 1024
 
-ANY_ADDRESS: Final = Places(allow_private=True)
-"""Names of which it is worth to know the address before the mark; they are judged after it."""
+ANY_ADDRESS: Final = AddressPolicy(allow_private=True)
+"""Allows every address: used to decide whether a name is resolved ahead of the mark; refusals follow after
+it.
+"""
 
 
 class FetchClient:
     """Marks leases and makes their requests."""
 
-    def __init__(  # what is needed for a request, in its order
+    def __init__(  # one argument for each part of a request, in the order of their use
         self,
         runner: RequestRunner,
         *,
-        lease_marker: Leases,
-        resolver: Names,
+        lease_marker: LeaseMarker,
+        resolver: DnsResolver,
         body_budget: BodyBudget,
-        uplink: ConnectivityMonitor,
-        jars: CookieJars,
+        connectivity: ConnectivityMonitor,
+        cookie_jars: CookieJars,
         proxies: ProxyPool | None = None,
     ) -> None:
-        self._requests = runner
-        self._leases = lease_marker
-        self._names = resolver
-        self._budget = body_budget
-        self._connectivity = uplink
-        self._jars = jars
+        self._runner = runner
+        self._lease_marker = lease_marker
+        self._resolver = resolver
+        self._body_budget = body_budget
+        self._connectivity = connectivity
+        self._cookie_jars = cookie_jars
         self.proxies = proxies
-        """Where there is a rotation, nothing is asked but by way of one of its proxies."""
+        """If there is a pool, every request goes through one of its proxies."""
 
-    async def fetch(self, request: FetchRequested) -> Fetched | None:
-        """Give what came of it; None where the lease is gone. Raises Unavailable before anything is sent."""
-        await self._connectivity.require()
-        await self._budget.wait_for_room()
-        via = None
+    async def fetch(self, request: FetchRequested) -> FinishedRequest | None:
+        """Mark the lease and make the request; None if the lease is gone.
+
+        Raises Unavailable before anything is sent, if something that is needed for a request is missing.
+        """
+        await self._connectivity.require_online()
+        await self._body_budget.wait_for_room()
+        proxy = None
         if url_refusal(request.url, policy=ANY_ADDRESS) is None:
-            await self._names.prefetch(host_of(request.url))
-            via = None if self.proxies is None else await self.proxies.acquire(domain_of(request.url))
-        sent, jar = await self._jars.dressed(request) if request.cookie_jar else (request, ())
-        start = await self._leases.mark_started(request)
-        if start is None:
+            await self._resolver.prefetch(host_of(request.url))
+            proxy = None if self.proxies is None else await self.proxies.acquire(domain_of(request.url))
+        sent, jar = await self._cookie_jars.with_cookies(request) if request.cookie_jar else (request, ())
+        lease = await self._lease_marker.mark_started(request)
+        if lease is None:
             return None
-        done = await self._detect_outage(await self._requests.run(sent, start, via=via))
-        if request.cookie_jar and await self._jars.store_cookies(request, done.result, jar):
-            done = replace(done, made=replace(done.trace, cookies_changed=True))
-        if via is not None and self.proxies is not None:
-            self.proxies.record_result(via, done.result, seconds=done.trace.ttfb_us / 1_000_000)
-        return done
+        finished = await self._detect_outage(await self._runner.run(sent, lease, proxy=proxy))
+        if request.cookie_jar and await self._cookie_jars.store_cookies(request, finished.result, jar):
+            finished = replace(finished, trace=replace(finished.trace, cookies_changed=True))
+        if proxy is not None and self.proxies is not None:
+            self.proxies.record_result(proxy, finished.result, seconds=finished.trace.ttfb_us / 1_000_000)
+        return finished
 
     def finish_within(self, seconds: float) -> None:
-        """End everything within a time, interrupted where it must be."""
+        """End every request within a time; those that are not over by then end as interrupted."""
         self._connectivity.shut_down()
-        self._requests.finish_within(seconds)
+        self._runner.finish_within(seconds)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._connectivity.close()
         if self.proxies is not None:
             await self.proxies.close()
-        await self._requests.close()
+        await self._runner.close()
 
-    async def _detect_outage(self, finished: Fetched) -> Fetched:
-        """Tell a failure as ours where it is: then it is held against nobody."""
-        came = finished.result
-        if isinstance(came, FetchedResponse):
+    async def _detect_outage(self, finished: FinishedRequest) -> FinishedRequest:
+        """Replace a failure by OFFLINE if our own network caused it, so that no host is blamed."""
+        result = finished.result
+        if isinstance(result, FetchedResponse):
             self._connectivity.record_response(finished.trace.remote_address)
             return finished
-        if not may_be_local_outage(came.error_class) or not await self._connectivity.is_down():
+        if not may_be_local_outage(result.error_class) or not await self._connectivity.is_outage():
             return finished
-        message = f"no network, seen as {came.error_class}: {came.message}"
-        return replace(
-            finished,
-            came=FailedFetch(ErrorClass.OFFLINE, message, came.head, came.body_bytes, came.redirect_chain),
+        message = f"no network, seen as {result.error_class}: {result.message}"
+        offline = FailedFetch(
+            ErrorClass.OFFLINE, message, result.head, result.body_bytes, result.redirect_chain
         )
+        return replace(finished, result=offline)
 
 
 def open_fetch_client(
@@ -122,71 +129,76 @@ def open_fetch_client(
     *,
     clock: Clock,
     process_name: str,
-    jars: CookieJarStore | None = None,
+    cookie_store: CookieJarStore | None = None,
 ) -> FetchClient:
-    """Put together what asks; opens nothing before the first request. `name` is this process's alone.
+    """Build a client from the settings; nothing is opened before the first request.
 
-    `jars` keeps the cookies of runs that have some; without it they are kept in memory.
+    `process_name` must be unique to this process. `cookie_store` keeps the cookies of runs that use a jar;
+    without it they are kept in memory.
     """
-    crawl = settings.crawl
-    guard = Guard(address_policy_of(settings), has_contact=bool(crawl.contact))
-    names = Names(guard, clock=clock, options=_dns_options(settings))
-    engine = HttpConnector(names, guard, options=_connector_options(settings))
+    guard = AddressGuard(address_policy_of(settings), has_contact=bool(settings.crawl.contact))
+    resolver = DnsResolver(guard, clock=clock, options=_dns_options(settings))
+    connector = HttpConnector(resolver, guard, options=_connector_options(settings))
     budget = BodyBudget(settings.in_flight_mb * MIB)
-    requests = RequestRunner(
-        EngineTransport(engine),
-        identity=identity_of(
-            version=strider_version(),
-            contact=crawl.contact,
-            user_agent=crawl.user_agent,
-            use_variants=settings.use_random_user_agent,
-        ),
-        redirect_rules=rules_of(settings),
+    runner = RequestRunner(
+        connector,
+        identity=_identity(settings),
+        redirect_rules=redirect_rules_of(settings),
         budget=budget,
         clock=clock,
         worker_id=process_name,
         limits=_request_limits(settings),
     )
-    looking = ConnectivityOptions(settings.network_checks, look_seconds=settings.network_check_seconds)
-    uplink = ConnectivityMonitor(looking, clock=clock, on_change=names.forget_failures)
-    leases = Leases(marks, clock=clock, process_name=process_name)
-    proxies = _rotation(settings, engine.tunnels, clock=clock) if settings.proxies_enabled else None
+    checks = ConnectivityOptions(settings.network_checks, check_seconds=settings.network_check_seconds)
+    connectivity = ConnectivityMonitor(checks, clock=clock, on_change=resolver.forget_failures)
+    proxies = None
+    if settings.proxies_enabled:
+        proxies = _open_proxy_pool(settings, connector.proxy_connector, clock=clock)
     return FetchClient(
-        requests,
-        lease_marker=leases,
-        resolver=names,
+        runner,
+        lease_marker=LeaseMarker(marks, clock=clock, process_name=process_name),
+        resolver=resolver,
         body_budget=budget,
-        uplink=uplink,
-        jars=CookieJars(jars or MemoryCookieJars(), clock=clock),
+        connectivity=connectivity,
+        cookie_jars=CookieJars(cookie_store or MemoryCookieJars(), clock=clock),
         proxies=proxies,
     )
 
 
-def _rotation(settings: FetcherSettings, tunnels: ProxyConnector, *, clock: Clock) -> ProxyPool:
-    windows = RateWindows(max_requests=settings.proxy_requests_per_second)
-    rotation = ProxyPool(clock=clock, windows=windows, check_proxy=tunnels.check_proxy)
-    rotation.replace_all((parse_proxy_url(url.get_secret_value()), Standing()) for url in settings.proxy_urls)
-    return rotation
+def _identity(settings: FetcherSettings) -> CrawlerIdentity:
+    return build_identity(
+        version=strider_version(),
+        contact=settings.crawl.contact,
+        user_agent=settings.crawl.user_agent,
+        use_variants=settings.use_random_user_agent,
+    )
 
 
-def rules_of(settings: FetcherSettings) -> RedirectRules:
-    """Say what redirects may do."""
+def _open_proxy_pool(settings: FetcherSettings, connector: ProxyConnector, *, clock: Clock) -> ProxyPool:
+    rate_windows = RateWindows(max_requests=settings.proxy_requests_per_second)
+    pool = ProxyPool(clock=clock, windows=rate_windows, check_proxy=connector.check_proxy)
+    pool.replace_all((parse_proxy_url(url.get_secret_value()), ProxyHealth()) for url in settings.proxy_urls)
+    return pool
+
+
+def redirect_rules_of(settings: FetcherSettings) -> RedirectRules:
+    """Return the limits of redirects."""
     max_hops = settings.max_redirects if settings.follow_redirects else 0
     return RedirectRules(address_policy_of(settings), max_hops=max_hops)
 
 
-def address_policy_of(settings: FetcherSettings) -> Places:
-    """Say which addresses and ports are open."""
-    return Places(
+def address_policy_of(settings: FetcherSettings) -> AddressPolicy:
+    """Return which addresses and ports are allowed."""
+    return AddressPolicy(
         allow_private=settings.crawl.allow_private,
-        networks=settings.allow_networks,
+        allowed_networks=settings.allow_networks,
         allowed_ports=frozenset(settings.ports),
     )
 
 
 def _dns_options(settings: FetcherSettings) -> DnsOptions:
     return DnsOptions(
-        keep_seconds=settings.dns_ttl_seconds,
+        ttl_seconds=settings.dns_ttl_seconds,
         negative_ttl_seconds=settings.dns_negative_ttl_seconds,
         timeout_seconds=settings.dns_timeout_seconds,
         threads=settings.dns_threads,
@@ -196,7 +208,7 @@ def _dns_options(settings: FetcherSettings) -> DnsOptions:
 def _connector_options(settings: FetcherSettings) -> ConnectorOptions:
     return ConnectorOptions(
         connect_timeout_seconds=settings.connect_timeout_seconds,
-        keep_seconds=settings.keep_alive_seconds,
+        keep_alive_seconds=settings.keep_alive_seconds,
         max_idle=settings.max_idle_connections,
         ca_file=settings.ca_file,
         must_tunnel=settings.proxy_must_tunnel,

@@ -1,9 +1,8 @@
-"""The connections: aiohttp's connector and its parser, and of all that it has around them nothing.
+"""HTTP connections: aiohttp's connector with the address guard, without aiohttp's client.
 
-No redirects, no cookies, no environment, no unpacking, no second try but one: where a server has
-closed a connection that was kept, before it answered anything, the request is made once more on a new
-one. The hooks are the public ones where there are any; the connector's factory is not, and tests hold
-the library to what is relied on.
+No redirects, cookies, environment, decompression or retries, but for one: if a server has closed a kept
+connection before it responded, the request is sent once more on a new one. Public hooks of aiohttp are used
+where they exist; the connector's protocol factory is private, and tests fix what is relied on.
 """
 
 from __future__ import annotations
@@ -23,50 +22,52 @@ from yarl import URL
 from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.adapters.proxies.connector import ProxyAwareTcpConnector, ProxyConnector
 
-from .dns import Guard, Names
-from .error_mapping import FetchFailure, failure_of
-from .exchange import IncomingReply, OutgoingRequest, StaleConnectionError, send_request
-from .protocol import Wire
-from .timeline import CURRENT, RequestTimeline
+from .address_guard import AddressGuard
+from .dns import DnsResolver
+from .error_mapping import FetchFailure, map_exception
+from .exchange import HttpResponse, OutgoingRequest, StaleConnectionError, send_request
+from .protocol import ResponseProtocol
+from .timeline import CURRENT_TIMELINE, RequestTimeline
 from .tls import make_tls_context
 
 MAX_RECEIVE_BUFFER_BYTES: Final = 128 * 1024
-"""What the system may keep of an answer that is not read yet, for one connection; it takes twice that in all.
+"""Receive buffer of one connection, in bytes; the system takes twice that in all.
 
-Left to itself it keeps ever more for who reads quickly, 32 MB in the end: a thousand large pages that wait
-for room would fill the memory that all connections of the machine share, and none of them would go on.
-A site 100 ms away still sends a megabyte a second.
+By default it grows for fast readers up to 32 MB: a thousand large pages that wait for memory would fill what
+all connections of the machine share, and none of them would go on. At this size a site 100 ms away can still
+send a megabyte a second.
 """
 MIN_RECEIVE_BUFFER_BYTES: Final = 32 * 1024
 BUDGET_DIVISOR: Final = 4
-"""All connections together are given so many times less than there may be of bodies in hand."""
+"""The receive buffers of all connections together are at most the body budget divided by this."""
 
 
 _STALE_ADDRESS_ERRORS: Final = frozenset(
     {ErrorClass.CONNECT_REFUSED, ErrorClass.CONNECT_UNREACHABLE, ErrorClass.CONNECT_TIMEOUT}
 )
-"""What a site that has moved looks like to who knows its old address."""
+"""Errors that a site causes which has moved away from its cached address."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectorOptions:
-    """How connections are kept."""
+    """Limits of connections."""
 
     connect_timeout_seconds: float = 10.0
-    """For one address, its handshake included."""
-    keep_seconds: float = 15.0
-    """How long a connection waits for its next request."""
+    """For one address, the TLS handshake included."""
+    keep_alive_seconds: float = 15.0
+    """How long an idle connection is kept."""
     max_idle: int = 512
-    """Connections that are open and not used; beyond it none is kept."""
+    """Maximum idle connections; beyond it none is kept."""
     ca_file: str = ""
-    """Authorities to trust (PEM); the system's where empty."""
+    """Trusted certificate authorities (PEM); empty: those of the system."""
     must_tunnel: bool = False
-    """Whether no proxy is given a URL, of which it would resolve the name itself."""
+    """Whether HTTP proxies are used by tunnels only, as a proxy that is given a URL resolves its name itself.
+    """
     receive_buffer_bytes: int = MAX_RECEIVE_BUFFER_BYTES
 
 
 def receive_buffer_bytes(budget_bytes: int, *, connections: int) -> int:
-    """Say how much one connection of so many may be given: what has come is read at once, whatever it is."""
+    """Return the receive buffer of each of so many connections, in bytes."""
     return min(
         max(budget_bytes // (BUDGET_DIVISOR * connections), MIN_RECEIVE_BUFFER_BYTES),
         MAX_RECEIVE_BUFFER_BYTES,
@@ -74,24 +75,25 @@ def receive_buffer_bytes(budget_bytes: int, *, connections: int) -> int:
 
 
 class HttpConnector:
-    """Asks one thing at a time of one host, on connections that are shared by all requests."""
+    """Sends requests on connections that all requests share."""
 
-    def __init__(self, resolver: Names, guard: Guard, *, options: ConnectorOptions | None = None) -> None:
+    def __init__(
+        self, resolver: DnsResolver, guard: AddressGuard, *, options: ConnectorOptions | None = None
+    ) -> None:
         self._options = options or ConnectorOptions()
-        self._names = resolver
+        self._resolver = resolver
         self._guard = guard
         self._contexts = {False: make_tls_context(self._options.ca_file, is_verified=True)}
         self._sockets: WeakSet[socket.socket] = WeakSet()
-        self.tunnels = ProxyConnector(
+        self.proxy_connector = ProxyConnector(
             resolver,
-            make_socket=self._made,
+            make_socket=self._make_socket,
             tls_context=make_tls_context(self._options.ca_file, is_verified=True, records_handshake=False),
             timeout_seconds=self._options.connect_timeout_seconds,
             must_tunnel=self._options.must_tunnel,
         )
-        self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._options.connect_timeout_seconds)
-        self._lines: ProxyAwareTcpConnector | None = None
-        self._running = 0
+        self._connector: ProxyAwareTcpConnector | None = None
+        self._active = 0
         self._is_closed = False
 
     async def send(
@@ -99,106 +101,100 @@ class HttpConnector:
         url: str,
         headers: list[tuple[str, str]],
         *,
+        timeline: RequestTimeline,
         is_insecure: bool = False,
-        method: str = "GET",
-        timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109  # the library's, for parts of a request
-    ) -> IncomingReply:
-        """Give the answer's head, with its body still to come; raises Failure."""
+    ) -> HttpResponse:
+        """Send a GET request; returns the response's head with its body unread. Raises FetchFailure."""
         if self._is_closed:
             raise FetchFailure(ErrorClass.CANCELLED, "the connections are closed")
-        lines = self._lines or self._open()
-        self._running += 1
+        connector = self._connector or self._open_connector()
+        token = CURRENT_TIMELINE.set(timeline)
+        self._active += 1
         try:
-            context = self._tls_context(is_insecure=is_insecure)
-            asked = OutgoingRequest(method, URL(url, encoded=True), headers, context=context)
-            return await self._once(asked, lines, timeout or self._timeout)
+            tls_context = self._tls_context(is_insecure=is_insecure)
+            request = OutgoingRequest(URL(url, encoded=True), headers, tls_context=tls_context)
+            response = await self._send_with_retry(request, connector, timeline)
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise failure_of(error) from error
+            raise map_exception(error) from error
         finally:
-            self._running -= 1
+            self._active -= 1
+            CURRENT_TIMELINE.reset(token)
+        timeline.has_response_head = True
+        return response
 
     async def close(self) -> None:
-        """Close every connection; requests that run fail."""
+        """Close every connection; running requests fail."""
         self._is_closed = True
-        lines, self._lines = self._lines, None
-        if lines is not None:
-            await lines.close()
-        await self._names.close()
+        connector, self._connector = self._connector, None
+        if connector is not None:
+            await connector.close()
+        await self._resolver.close()
 
-    def _open(self) -> ProxyAwareTcpConnector:
-        lines = self._lines = ProxyAwareTcpConnector(
-            resolver=self._names,
+    def _open_connector(self) -> ProxyAwareTcpConnector:
+        connector = self._connector = ProxyAwareTcpConnector(
+            resolver=self._resolver,
             use_dns_cache=False,
             limit=0,
-            keepalive_timeout=self._options.keep_seconds,
+            keepalive_timeout=self._options.keep_alive_seconds,
             socket_factory=self._checked_socket,
         )
-        lines.tunnels = self.tunnels
-        factory: Any = partial(Wire, loop=asyncio.get_running_loop())
-        lines._factory = factory  # noqa: SLF001  # told above
-        return lines
+        connector.proxy_connector = self.proxy_connector
+        factory: Any = partial(ResponseProtocol, loop=asyncio.get_running_loop())
+        connector._factory = factory  # noqa: SLF001  # private, see the module docstring
+        return connector
 
-    async def _once(
-        self,
-        request: OutgoingRequest,
-        connector: ProxyAwareTcpConnector,
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  # the library's, for parts of a request
-    ) -> IncomingReply:
-        """Make a request; whatever is raised is a Failure.
+    async def _send_with_retry(
+        self, request: OutgoingRequest, connector: ProxyAwareTcpConnector, timeline: RequestTimeline
+    ) -> HttpResponse:
+        """Send a request, again only if its kept connection was stale; raises FetchFailure.
 
-        What was said on a kept connection may have been heard, whatever became of the connection: saying it
-        again is the scheduler's, which keeps the delay.
+        A request that was written on a kept connection may have been processed, whatever became of the
+        connection: repeating it is the scheduler's decision, which keeps the host's delay.
         """
-        exchange = CURRENT.get()
-        if exchange is not None and len(self._sockets) - self._running > self._options.max_idle:
+        if len(self._sockets) - self._active > self._options.max_idle:
             request.headers["Connection"] = "close"
+        connect_timeout_seconds = self._options.connect_timeout_seconds
         while True:
             try:
-                return await send_request(request, connector, timeout)
+                return await send_request(
+                    request, connector, timeline, connect_timeout_seconds=connect_timeout_seconds
+                )
             except StaleConnectionError:
-                continue  # it was closed as well, so there is one less of them
+                continue  # the stale connection was closed as well, so fewer of them are left
             except Exception as error:
-                raise self._failure(request, error, exchange) from error
+                raise self._failure_of(request, error, timeline) from error
 
-    def _failure(
-        self, request: OutgoingRequest, error: Exception, exchange: RequestTimeline | None
+    def _failure_of(
+        self, request: OutgoingRequest, error: Exception, timeline: RequestTimeline
     ) -> FetchFailure:
-        failure = _map_error(error, exchange)
+        failure = timeline.failure or map_exception(error, timeline.phase)
         if failure.error_class in _STALE_ADDRESS_ERRORS:
-            self._names.forget(request.url.raw_host or "")
+            self._resolver.forget(request.url.raw_host or "")
         return failure
 
     def _checked_socket(self, address_info: AddrInfoType) -> socket.socket:
-        """Make a socket for an address, unless it may not be connected to: nothing comes after this."""
+        """Make a socket for an address unless it is refused: the last check before a connection."""
         refusal = self._guard.check(str(address_info[4][0]))
         if refusal is not None:
-            exchange = CURRENT.get()
-            if exchange is not None:
-                exchange.failure = refusal
+            timeline = CURRENT_TIMELINE.get()
+            if timeline is not None:
+                timeline.failure = refusal
             raise refusal
-        return self._made(address_info)
+        return self._make_socket(address_info)
 
-    def _made(self, address_info: AddrInfoType) -> socket.socket:
+    def _make_socket(self, address_info: AddrInfoType) -> socket.socket:
         family, kind, protocol, _, _ = address_info
-        exchange = CURRENT.get()
-        if exchange is not None:
-            exchange.on_connect()
-        made = socket.socket(family=family, type=kind, proto=protocol)
-        # Before it is connected: the window is told then.
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._options.receive_buffer_bytes)
-        self._sockets.add(made)
-        return made
+        timeline = CURRENT_TIMELINE.get()
+        if timeline is not None:
+            timeline.on_connect()
+        new_socket = socket.socket(family=family, type=kind, proto=protocol)
+        # Before the connect, which announces the window.
+        new_socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._options.receive_buffer_bytes)
+        self._sockets.add(new_socket)
+        return new_socket
 
     def _tls_context(self, *, is_insecure: bool) -> ssl.SSLContext:
         context = self._contexts.get(is_insecure)
         if context is None:
             context = self._contexts[is_insecure] = make_tls_context("", is_verified=False)
         return context
-
-
-def _map_error(error: Exception, exchange: RequestTimeline | None) -> FetchFailure:
-    if exchange is None:
-        return failure_of(error)
-    if exchange.failure is not None:
-        return exchange.failure
-    return failure_of(error, exchange.phase)

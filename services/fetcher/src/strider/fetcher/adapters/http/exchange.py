@@ -1,20 +1,19 @@
-"""One request and its answer on one of aiohttp's connections: its head is written here, read by its parser.
+"""One HTTP exchange on an aiohttp connection: write the request, read the response's head.
 
-The library's own requests and answers know cookies, bodies, redirects and sessions, and cost as much as
-all the rest of a request. What its connector wants to know of a request, and what it wants done with an
-answer that has ended, is all there is here; tests hold the library to that. Decides nothing about
-an answer.
+aiohttp's own request and response classes handle cookies, bodies, redirects and sessions, and cost as much as
+the rest of a request. Here is only what its connector needs to know of a request and of a response that has
+ended; tests fix that. Decides nothing about a response.
 """
 
 from __future__ import annotations
 
 import asyncio
 import select
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any, Final, NamedTuple, Self
 
 import aiohttp
-from aiohttp import ClientRequest, http
+from aiohttp import ClientRequest
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.connector import Connection
@@ -28,184 +27,215 @@ from yarl import URL
 from strider.fetcher.adapters.proxies.handshake import proxy_authorization
 from strider.fetcher.core import Proxy
 
-from .error_mapping import FetchFailure
-from .protocol import MAX_HEADERS, MAX_LINE_BYTES, READ_BUFFER_BYTES, Wire
-from .timeline import CURRENT
+from .error_mapping import FetchFailure, RequestPhase, map_exception
+from .protocol import MAX_HEADERS, MAX_LINE_BYTES, READ_BUFFER_BYTES, ResponseProtocol
+from .timeline import CURRENT_TIMELINE, RequestTimeline
 
 _NO_TIMER: Final = TimerNoop()
-_BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 _PEER_CLOSED: Final = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
-"""What the system tells of a connection that the other side has closed."""
+"""Poll events of a connection that the peer has closed."""
 
 
 class StaleConnectionError(Exception):
-    """A kept connection is of no use any more, and nothing was said on it: another one will do."""
+    """A kept connection is unusable and nothing was sent on it: another one will do."""
 
 
 class OutgoingRequest(ClientRequest):
-    """A request without a body, as the connector has to know it; notes when and where its head is written."""
+    """A GET request as the connector needs it; records when and where its head is written."""
 
-    def __init__(  # the library's own is what is spared
-        self, method: str, url: URL, headers: Iterable[tuple[str, str]], *, context: Any
+    def __init__(  # replaces the costly constructor of the library
+        self, url: URL, headers: Iterable[tuple[str, str]], *, tls_context: Any
     ) -> None:
         if url.scheme not in {"http", "https"}:
             raise aiohttp.NonHttpUrlClientError(url)
         if not (host := url.host_port_subcomponent):
             raise aiohttp.InvalidUrlClientError(url)
-        self.method, self.url, self.original_url = method, url, url
+        self.method, self.url, self.original_url = "GET", url, url
         self.proxy = self.proxy_auth = self.proxy_headers = self.server_hostname = None
-        self._ssl = context
+        self._ssl = tls_context
         self.headers = CIMultiDict({"Host": host})
         for name, value in headers:
             if name.lower() == "host":
                 self.headers["Host"] = value
             else:
                 self.headers.add(name, value)
-        if method not in _BODILESS:
-            self.headers["Content-Length"] = "0"
 
     @property
     def connection_key(self) -> ConnectionKey:
-        """Say which connections will do: those by way of a proxy are that proxy's."""
-        key, exchange = super().connection_key, CURRENT.get()
-        if exchange is None or exchange.via is None:
+        """Return which connections may be used; those through a proxy are that proxy's only."""
+        key, timeline = super().connection_key, CURRENT_TIMELINE.get()
+        if timeline is None or timeline.proxy is None:
             return key
-        return key._replace(proxy_headers_hash=hash(exchange.via))
+        return key._replace(proxy_headers_hash=hash(timeline.proxy))
 
     def write(self, conn: Connection) -> None:
         """Write the head, unless it is too late for that."""
-        exchange, protocol, transport = CURRENT.get(), conn.protocol, conn.transport
+        timeline, protocol, transport = CURRENT_TIMELINE.get(), conn.protocol, conn.transport
         target = self.url.raw_path_qs
-        if exchange is not None and not exchange.connect_started_at and _is_readable_or_closed(transport):
+        if timeline is not None and not timeline.connect_started_at and _is_readable_or_closed(transport):
             raise StaleConnectionError
-        if exchange is not None:
+        if timeline is not None:
             peer = None if transport is None else transport.get_extra_info("peername")
             try:
-                exchange.before_head_sent(_format_peer(peer))
+                timeline.before_head_sent(_format_peer(peer))
             except FetchFailure:
-                conn.release()  # nothing was said on it: whoever asks next need not connect again
+                conn.release()  # nothing was sent on it, so it can be reused
                 raise
-            if isinstance(protocol, Wire):
-                protocol.expect_response(exchange)
-                if exchange.via is not None and protocol.is_forward_proxy:
-                    self._add_proxy_authorization(exchange.via)
+            if isinstance(protocol, ResponseProtocol):
+                protocol.expect_response(timeline)
+                if timeline.proxy is not None and protocol.is_forward_proxy:
+                    self._add_proxy_authorization(timeline.proxy)
                     target = str(self.url)
         if protocol is None or transport is None or transport.is_closing():
             raise aiohttp.ClientConnectionResetError("Cannot write to closing transport")
         protocol.start_timeout()
-        # The serializer refuses line ends within a line.
+        # The serializer refuses line ends within a header.
         transport.write(_serialize_headers(f"{self.method} {target} HTTP/1.1", self.headers))
-        if exchange is not None:
-            # uvloop sends at the end of its turn, which may be long: the next delay counts from there.
-            asyncio.get_running_loop().call_soon(exchange.after_head_sent)
+        if timeline is not None:
+            # uvloop sends at the end of its iteration, which may be long: the next delay counts from there.
+            asyncio.get_running_loop().call_soon(timeline.after_head_sent)
 
     def _add_proxy_authorization(self, proxy: Proxy) -> None:
-        """Ask a proxy that is no tunnel: it gets the whole URL, and its account."""
+        """Add the credentials for a proxy without a tunnel, which receives the whole URL."""
         if account := proxy_authorization(proxy):
             self.headers["Proxy-Authorization"] = account
 
 
-class IncomingReply:
-    """An answer whose head has come. Its connection is given back when its body has."""
+class HttpResponse(NamedTuple):
+    """A response whose head was received, with its body still to be read."""
 
-    __slots__ = ("_connection", "content", "raw_headers", "status", "version", "protocol")
+    status: int
+    raw_headers: Sequence[tuple[bytes, bytes]]
+    http_version: str
+    body: ResponseBody
 
-    def __init__(self, connection: Connection, message: http.RawResponseMessage, body: StreamReader) -> None:
+
+class ResponseBody(AsyncIterator[bytes]):
+    """The body of a response, as sent; its connection is released when the body ends."""
+
+    def __init__(self, connection: Connection, content: StreamReader, timeline: RequestTimeline) -> None:
         self._connection = connection
-        self.status: int = message.code
-        self.version: http.HttpVersion = message.version
-        self.raw_headers: Sequence[tuple[bytes, bytes]] = message.raw_headers
-        self.content = body
+        self._content = content
+        self._timeline = timeline
         protocol = connection.protocol
-        self.protocol = protocol if isinstance(protocol, Wire) and not body.is_eof() else None
-        """The connection, while something is still to come on it for this answer."""
-        body.on_eof(self._on_end)
+        self._protocol = protocol if isinstance(protocol, ResponseProtocol) and not content.is_eof() else None
+        """The connection's protocol, while part of the body is still to be received."""
+        content.on_eof(self._release_unless_upgraded)
 
-    def _on_end(self) -> None:
+    def __aiter__(self) -> Self:
+        """Return the body itself; it can be read once."""
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Return the bytes received since the last call; raises FetchFailure if the body ends early."""
+        try:
+            chunk = await self._content.readany()
+        except (aiohttp.ClientError, HttpProcessingError, OSError) as error:
+            raise self._failure(error) from error
+        if chunk:
+            return chunk
+        # A body without a length ends with its connection; only the connection knows whether in order.
+        truncated_by = None if self._protocol is None else self._protocol.truncated_by
+        if truncated_by is not None:
+            raise self._failure(truncated_by)
+        raise StopAsyncIteration
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the whole body was received, read or not."""
+        return self._content.is_eof()
+
+    def close(self, *, is_whole: bool) -> None:
+        """Release the connection for reuse, or close it if part of the body is still to come."""
+        if is_whole and self._content.is_eof():
+            self._connection.release()
+            return
+        if self._content.exception() is None:
+            self._content.set_exception(aiohttp.ClientConnectionError("Connection closed"))
+        self._connection.close()
+
+    def _release_unless_upgraded(self) -> None:
         protocol = self._connection.protocol
         if protocol is None or not protocol.upgraded:
             self._connection.release()
 
-    def release(self) -> None:
-        """Give the connection back."""
-        self._connection.release()
-
-    def close(self) -> None:
-        """Close the connection, unless it was given back before; who still reads hears of it."""
-        if self.content.exception() is None:
-            self.content.set_exception(aiohttp.ClientConnectionError("Connection closed"))
-        self._connection.close()
+    def _failure(self, error: BaseException) -> FetchFailure:
+        return self._timeline.failure or map_exception(error, RequestPhase.RESPONSE_STARTED)
 
 
 async def send_request(
     request: OutgoingRequest,
     connector: aiohttp.BaseConnector,
-    timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  # the library's, for parts of a request
-) -> IncomingReply:
-    """Connect, write the head, and wait for that of the answer."""
+    timeline: RequestTimeline,
+    *,
+    connect_timeout_seconds: float,
+) -> HttpResponse:
+    """Connect, write the request's head and wait for the response's head."""
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout_seconds)
     try:
         connection = await connector.connect(request, traces=[], timeout=timeout)
     except TimeoutError as error:
         raise aiohttp.ConnectionTimeoutError(f"Connection timeout to host {request.url}") from error
     try:
         assert connection.protocol is not None
-        _check_reusable(connection.protocol)
+        _check_reusable(connection.protocol, timeline)
         connection.protocol.set_response_params(
             timer=_NO_TIMER,
-            skip_payload=request.method == "HEAD",
             read_until_eof=True,
             auto_decompress=False,
-            read_timeout=timeout.sock_read,
             read_bufsize=READ_BUFFER_BYTES,
             max_line_size=MAX_LINE_BYTES,
             max_field_size=MAX_LINE_BYTES,
             max_headers=MAX_HEADERS,
         )
         request.write(connection)
-        return await _read(request, connection)
+        return await _read_head(request, connection, timeline)
     except BaseException:
         connection.close()
         raise
 
 
-def _check_reusable(protocol: ResponseHandler) -> None:
-    """Refuse a kept connection that is about to be closed, or on which more has come than was asked for."""
-    exchange = CURRENT.get()
-    if exchange is None or exchange.connect_started_at or not isinstance(protocol, Wire):
+def _check_reusable(protocol: ResponseHandler, timeline: RequestTimeline) -> None:
+    """Refuse a kept connection that is about to close, or that received more than one response."""
+    if timeline.connect_started_at or not isinstance(protocol, ResponseProtocol):
         return
-    if protocol.is_unusable(exchange.now()):
+    if protocol.is_unusable(timeline.now()):
         raise StaleConnectionError
 
 
-async def _read(asked: OutgoingRequest, connection: Connection) -> IncomingReply:
+async def _read_head(
+    request: OutgoingRequest, connection: Connection, timeline: RequestTimeline
+) -> HttpResponse:
     protocol = connection.protocol
     assert protocol is not None
     while True:
         try:
-            message, body = await protocol.read()
+            message, content = await protocol.read()
         except HttpProcessingError as error:
             raise aiohttp.ClientResponseError(
-                asked.request_info, (), status=error.code, message=error.message, headers=error.headers
+                request.request_info, (), status=error.code, message=error.message, headers=error.headers
             ) from error
         if message.code < 100 or message.code > 199 or message.code == 101:  # noqa: PLR2004  # HTTP's own
-            return IncomingReply(connection, message, body)
+            body = ResponseBody(connection, content, timeline)
+            version = f"{message.version.major}.{message.version.minor}"
+            return HttpResponse(message.code, message.raw_headers, version, body)
 
 
 def _is_readable_or_closed(transport: asyncio.BaseTransport | None) -> bool:
-    """Ask the system whether the other side has spoken, or hung up, which the loop has yet to hear."""
-    known = None if transport is None else transport.get_extra_info("socket")
-    if known is None or (place := known.fileno()) < 0:
+    """Whether the system has received data or a close that the event loop has not read yet."""
+    sock = None if transport is None else transport.get_extra_info("socket")
+    if sock is None or (descriptor := sock.fileno()) < 0:
         return True
-    # With TLS there is more to say than answers: tickets for the next handshake come when a server likes.
+    # Over TLS a server may send session tickets at any time.
     is_plain = transport is not None and transport.get_extra_info("ssl_object") is None
-    look = select.poll()
-    look.register(place, _PEER_CLOSED | select.POLLIN if is_plain else _PEER_CLOSED)
-    return bool(look.poll(0))
+    poller = select.poll()
+    poller.register(descriptor, _PEER_CLOSED | select.POLLIN if is_plain else _PEER_CLOSED)
+    return bool(poller.poll(0))
 
 
 def _format_peer(peer: Any) -> str:
-    """Write an address and its port as URLs do."""
+    """Format an address and its port as in a URL."""
     if not peer:
         return ""
     host, port = str(peer[0]), peer[1]

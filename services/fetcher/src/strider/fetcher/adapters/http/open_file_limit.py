@@ -1,4 +1,4 @@
-"""How many connections the system lets this process have."""
+"""Limit of open files: raised to the number of connections that are configured."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Final
 from strider.messaging.errors import StartRefused
 
 RESERVED_FILES: Final = 256
-"""For brokers, stores, logs and all else that is a file."""
+"""Reserved for brokers, stores, logs and other files."""
 
 
 def raise_open_file_limit(connections: int) -> None:
-    """Raise this process's own limit of open files where it is too low; StartRefused where nobody may."""
+    """Raise the process's limit of open files if needed; StartRefused if not permitted."""
     needed = connections + RESERVED_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return
     if hard != resource.RLIM_INFINITY and hard < needed:
         raise StartRefused(
-            f"{needed} files may be open at a time, but the system allows {hard}: "
-            "lower FETCHER_CONCURRENCY or FETCHER_MAX_IDLE_CONNECTIONS, or raise the limit (ulimit -n)"
+            f"{needed} open files are needed, but the system allows {hard}: lower FETCHER_CONCURRENCY or "
+            "FETCHER_MAX_IDLE_CONNECTIONS, or raise the limit (ulimit -n)"
         )
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

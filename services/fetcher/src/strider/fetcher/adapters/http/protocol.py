@@ -1,8 +1,8 @@
-"""What comes on a connection, up to aiohttp's parser: heads by themselves, and nothing that nobody asked for.
+"""Protocol of a connection in front of aiohttp's parser: size limits of heads and framing.
 
-A head without end is no head; what is wrong behind one does not unsay it; what comes on a connection that
-is kept is nobody's answer, least of all that of the next request. Decides nothing about an answer but how
-large its head and its framing may be.
+Heads are parsed on their own, so that a fault behind one does not undo it, and a head without an end is
+limited. Data on an idle connection closes it: it is never the response to the next request. Limits of bodies
+are in `core.body_limits`.
 """
 
 from __future__ import annotations
@@ -24,56 +24,57 @@ from .timeline import RequestTimeline
 MAX_LINE_BYTES: Final = 16 * 1024
 MAX_HEADERS: Final = 256
 MAX_HEAD_BYTES: Final = 256 * 1024
-"""The whole head, 1xx answers included."""
+"""The whole head, 1xx responses included."""
 MAX_INFORMATIONAL_RESPONSES: Final = 20
 READ_BUFFER_BYTES: Final = 32 * 1024
-"""Twice this is buffered of a body before its sender has to wait."""
-MAX_CRUMBS: Final = 10
-"""Times that a sender may have to wait for the number of its chunks and not for their size: chunks of a few
-bytes are read at a hundredth of the usual pace, and these are more than ten thousand of them."""
+"""Twice this is buffered of a body before its sender is paused."""
+MAX_TINY_CHUNK_PAUSES: Final = 10
+"""Pauses that the number of chunks causes rather than their size: chunks of a few bytes are read at a
+hundredth of the usual speed, and these are more than ten thousand of them.
+"""
 MAX_FRAMING_BYTES: Final = 1024 * 1024
-"""Of sizes, extensions and trailers of chunks, besides eight times what they frame."""
+"""Of chunk sizes, extensions and trailers, besides eight times what they frame."""
 
 _FRAMING_RATIO: Final = 8
 _LOWEST_STATUS: Final = 100
 _OVERLAP_BYTES: Final = 4
-"""What is kept of a part of a head, so that an end is found that comes in two parts."""
-_KEPT: Final = re.compile(r"(?:^|[\s,;])timeout\s*=\s*\"?([0-9]{1,6})", re.IGNORECASE)
+"""Kept of a partial head, so that an end that arrives in two parts is found."""
+_KEEP_ALIVE_TIMEOUT: Final = re.compile(r"(?:^|[\s,;])timeout\s*=\s*\"?([0-9]{1,6})", re.IGNORECASE)
 _KEEP_ALIVE_MARGIN_SECONDS: Final = 1.0
-"""So much sooner than its server a connection is given up: a word on its way is not heard any more."""
+"""A kept connection is given up this much before its server closes it: a request on its way would be lost."""
 
 
-class Wire(ResponseHandler):
-    """A connection that knows whether an answer has begun, and when it is over."""
+class ResponseProtocol(ResponseHandler):
+    """A connection that knows whether a response has begun and when it is over."""
 
     is_forward_proxy = False
-    """Whether a proxy at its other end reads what is asked, and asks the site itself."""
+    """Whether the peer is a proxy that forwards requests, without a tunnel."""
     _timeline: RequestTimeline | None = None
-    """Whose head is to come."""
+    """Timeline of the request whose response head is expected."""
     _head_bytes = 0
     _overlap = b""
     _informational = 0
     _body: StreamReader | None = None
-    """Of the latest answer."""
+    """Of the latest response."""
     _raw_bytes = 0
-    """What has come behind its head, framing and all."""
+    """Bytes received after its head, framing included."""
     _paused_at_bytes = 0
-    """How much of the body had come when its sender had to wait last."""
-    _crumbs = 0
+    """Size of the body when its sender was paused last."""
+    _tiny_chunk_pauses = 0
     _keep_alive_until = inf
-    """When its server closes it, by its own word: what is said then may be lost on the way."""
+    """When the server closes the connection, by its Keep-Alive header; a request sent then may be lost."""
     truncated_by: OSError | None = None
-    """What ended the connection in the middle of the latest body: one without a length ends with it."""
+    """What ended the connection within the latest body; a body without a length ends with the connection."""
 
-    def expect_response(self, exchange: RequestTimeline) -> None:
-        """Watch the next answer."""
-        self._timeline, self._body, self._overlap = exchange, None, b""
+    def expect_response(self, timeline: RequestTimeline) -> None:
+        """Prepare for the response to a request."""
+        self._timeline, self._body, self._overlap = timeline, None, b""
         self._head_bytes = self._informational = 0
         self.truncated_by, self._keep_alive_until = None, inf
-        self._raw_bytes = self._paused_at_bytes = self._crumbs = 0
+        self._raw_bytes = self._paused_at_bytes = self._tiny_chunk_pauses = 0
 
     def is_unusable(self, now: float) -> bool:
-        """Say whether it is about to be closed, or more has come than one answer: whose would it be?"""
+        """Whether the connection is about to be closed, or has received more than one response."""
         if self.should_close or now > self._keep_alive_until:
             return True
         try:
@@ -82,7 +83,7 @@ class Wire(ResponseHandler):
             return True
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; beyond a limit, and behind an answer, they end the connection."""
+        """Receive bytes; beyond a limit, and after a complete response, the connection is closed."""
         while self._timeline is not None and data:
             data = self._feed_head(data, self._timeline)
             if not data or self._exception is not None:
@@ -92,38 +93,38 @@ class Wire(ResponseHandler):
             super().data_received(data)
             return
         if body.is_eof():
-            self._end(None)  # it is kept for the next request, of which nobody knows yet
+            self._abort(None)  # it is kept for a later request, which this cannot answer
             return
         super().data_received(data)
         self._raw_bytes += len(data)
         if self._raw_bytes - body.total_bytes > MAX_FRAMING_BYTES + _FRAMING_RATIO * body.total_bytes:
-            self._end(FetchFailure(ErrorClass.BAD_FRAMING, "more framing of chunks than there is in them"))
+            self._abort(FetchFailure(ErrorClass.BAD_FRAMING, "more chunk framing than content"))
 
     def feed_data(self, data: Any, size: int = 0) -> None:
-        """Take a parsed head; only so many may say that the answer is still to come."""
+        """Receive a parsed head; the number of 1xx responses is limited."""
         status = data[0].code
         if status < _LOWEST_STATUS:
-            self._refuse(ErrorClass.BAD_STATUS_LINE, f"status {status:03}")
+            self._fail(ErrorClass.BAD_STATUS_LINE, f"status {status:03}")
             return
         if status >= 200 or status == 101:  # noqa: PLR2004  # HTTP's own numbers
-            told = data[0].headers.get(hdrs.KEEP_ALIVE)
-            if told is not None and self._timeline is not None:
-                self._keep_alive_until = self._timeline.now() + _keep_alive_seconds(told)
+            keep_alive = data[0].headers.get(hdrs.KEEP_ALIVE)
+            if keep_alive is not None and self._timeline is not None:
+                self._keep_alive_until = self._timeline.now() + _keep_alive_seconds(keep_alive)
             self._timeline, self._body = None, data[1]
         else:
             self._informational += 1
             if self._informational > MAX_INFORMATIONAL_RESPONSES:
-                self._refuse(
+                self._fail(
                     ErrorClass.TOO_MANY_INFORMATIONAL,
-                    f"more than {MAX_INFORMATIONAL_RESPONSES} answers of 1xx",
+                    f"more than {MAX_INFORMATIONAL_RESPONSES} responses of 1xx",
                 )
                 return
         super().feed_data(data, size)
 
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
-        """Note that the connection has failed; whoever reads a body of it must hear so too."""
+        """Record that the connection has failed, also for the reader of a body."""
         if cause and isinstance(cause[0], Exception):
-            # It tells more; the library only has it told to whoever waits for a head.
+            # The cause is more specific; the library reports it only to the reader of a head.
             exc.__cause__ = cause[0]
         super().set_exception(exc, *cause)
         body = self._body
@@ -131,58 +132,58 @@ class Wire(ResponseHandler):
             body.set_exception(exc, *cause)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Note whether the end was in the middle of something."""
+        """Record whether the connection was lost within a body."""
         if isinstance(exc, OSError) and self._body is not None and not self._body.is_eof():
             self.truncated_by = exc
         super().connection_lost(exc)
 
     def pause_reading(self) -> None:
-        """Have the sender wait, which it has to for much that is unread, or for many chunks."""
+        """Pause the sender; too many pauses for tiny chunks close the connection."""
         super().pause_reading()
         body = self._body
         if body is None:
             return
-        come_bytes = body.total_bytes - self._paused_at_bytes
+        received_bytes = body.total_bytes - self._paused_at_bytes
         self._paused_at_bytes = body.total_bytes
-        self._crumbs += come_bytes < READ_BUFFER_BYTES
-        if self._crumbs == MAX_CRUMBS:
-            failure = FetchFailure(ErrorClass.BAD_FRAMING, "chunks of a few bytes each, without end")
-            self._loop.call_soon(self._end, failure)  # the parser is at work now
+        self._tiny_chunk_pauses += received_bytes < READ_BUFFER_BYTES
+        if self._tiny_chunk_pauses == MAX_TINY_CHUNK_PAUSES:
+            failure = FetchFailure(ErrorClass.BAD_FRAMING, "endless chunks of a few bytes each")
+            self._loop.call_soon(self._abort, failure)  # the parser is running now
 
-    def _feed_head(self, data: bytes, exchange: RequestTimeline) -> bytes:
-        """Have a head parsed, as far as it has come; gives what stands behind it.
+    def _feed_head(self, data: bytes, timeline: RequestTimeline) -> bytes:
+        """Pass a head to the parser, as far as it was received; returns the bytes behind it.
 
-        The parser tells of no head in whose company something is wrong, and an answer without a body
-        would fail or not as its packets come.
+        The parser drops a head if something behind it is invalid, and a response without a body would then
+        succeed or fail by how its packets are split.
         """
-        if not exchange.first_byte_at:
-            exchange.first_byte_at = exchange.now()
+        if not timeline.first_byte_at:
+            timeline.first_byte_at = timeline.now()
         end = self._head_length(data)
         self._head_bytes += end
         super().data_received(data[:end])
         if self._timeline is not None and self._head_bytes > MAX_HEAD_BYTES:
-            self._refuse(ErrorClass.HEAD_TOO_LARGE, f"a head of more than {MAX_HEAD_BYTES} bytes")
+            self._fail(ErrorClass.HEAD_TOO_LARGE, f"the head has more than {MAX_HEAD_BYTES} bytes")
         return data[end:]
 
     def _head_length(self, data: bytes) -> int:
-        """Say how much belongs to the head that is being read."""
-        come = self._overlap + data
-        begins = len(come) - len(come.lstrip(b"\r\n")) if come[0] in b"\r\n" else 0
-        at, length = come.find(b"\r\n\r\n", begins), 4
+        """Return how many bytes belong to the head that is being read."""
+        pending = self._overlap + data
+        start = len(pending) - len(pending.lstrip(b"\r\n")) if pending[0] in b"\r\n" else 0
+        at, length = pending.find(b"\r\n\r\n", start), 4
         if at < 0:
-            at, length = come.find(b"\n\n", begins), 2
+            at, length = pending.find(b"\n\n", start), 2
         if at < 0:
-            self._overlap = come[-_OVERLAP_BYTES:]
+            self._overlap = pending[-_OVERLAP_BYTES:]
             return len(data)
         end = at + length - len(self._overlap)
         self._overlap = b""
         return end
 
-    def _refuse(self, error: ErrorClass, message: str) -> None:
-        exchange, self._timeline = self._timeline, None
-        self._end(exchange.refuse(error, message) if exchange is not None else None)
+    def _fail(self, error: ErrorClass, message: str) -> None:
+        timeline, self._timeline = self._timeline, None
+        self._abort(timeline.fail(error, message) if timeline is not None else None)
 
-    def _end(self, failure: FetchFailure | None) -> None:
+    def _abort(self, failure: FetchFailure | None) -> None:
         if failure is not None:
             self.set_exception(failure)
         self.force_close()
@@ -190,7 +191,7 @@ class Wire(ResponseHandler):
             self.transport.abort()
 
 
-def _keep_alive_seconds(keep_alive: str) -> float:
-    """Read for how long a server keeps a connection, counted from its answer."""
-    found = _KEPT.search(keep_alive)
+def _keep_alive_seconds(header: str) -> float:
+    """Return for how many seconds a server keeps a connection; infinite if not stated."""
+    found = _KEEP_ALIVE_TIMEOUT.search(header)
     return inf if found is None else max(0.0, float(found[1]) - _KEEP_ALIVE_MARGIN_SECONDS)

@@ -1,70 +1,62 @@
-"""One request from its mark to its end, whatever the server does: it costs one deadline of one place.
+"""Runs a request from its lease mark to its end: limits, robots.txt redirects, body size.
 
-Puts the limits around the transport: the whole deadline, the least speed, the most bytes, the end of
-the process. Follows the redirects of a robots.txt, which are one request; those of pages are outcomes. What
-an answer means is the core's to say.
+Each request costs at most one deadline and one place, whatever its server does. The limits around the
+connector are the deadline, the minimum speed and maximum size of a body (`core.body_limits`), and shutdown.
+Redirects of a robots.txt are followed here, as one request; those of pages are outcomes. What a response
+means is decided by `core.outcome`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from strider.contracts.fast_dataclass import fast_dataclass, replace_fields
+from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.enums import ErrorClass, RequestKind
 from strider.contracts.generated.events import FetchRequested
-from strider.fetcher.adapters.state.body_budget import BodyBudget, Holding
+from strider.fetcher.adapters.state.body_budget import BodyBudget
 from strider.fetcher.adapters.state.lease_marker import StartedLease
 from strider.fetcher.core import (
+    BodyPolicy,
     CrawlerIdentity,
     FailedFetch,
     FetchedResponse,
+    FetchResult,
+    FinishedRequest,
     Proxy,
-    Reading,
     RedirectRules,
     RequestTrace,
     ResponseHead,
+    build_request_headers,
     decide_body_policy,
-    head_of,
-    headers_of,
+    decode_head,
     is_redirect,
     looks_like_markup,
     resolve_redirect,
+    select_user_agent,
     unsupported_type,
     url_refusal,
-    user_agent_of,
 )
 from strider.messaging.ports import Clock
 from strider.urls import host_of
 
+from .connector import HttpConnector
 from .cross_host_robots import CrossHostRobotsCache
-from .deadlines import Course, RequestLimits
-from .error_mapping import FetchFailure, failure_of
-from .transport import EngineTransport, ResponseBody
+from .deadlines import ActiveRequest, RequestLimits
+from .error_mapping import FetchFailure, map_exception
+from .exchange import ResponseBody
 
 STATUS_PROXY_AUTH_REQUIRED: Final = 407
 STATUS_REQUEST_TIMEOUT: Final = 408
-"""What servers say when they close a connection that was kept: it has met our request on its way."""
-PROXY_AUTH_REQUIRED: Final = FailedFetch(ErrorClass.PROXY_AUTH, "the proxy wants an account")
-
-
-@fast_dataclass(frozen=True, slots=True)
-class Fetched:
-    """A request that is over."""
-
-    result: FetchedResponse | FailedFetch
-    trace: RequestTrace
-    holding: Holding
-    """The body's bytes; to be released when they are spoken."""
-    ended_at: float
-    """Monotonic."""
+"""What servers send when they close a kept connection as idle; it can cross a request on its way."""
+PROXY_AUTH_REQUIRED: Final = FailedFetch(ErrorClass.PROXY_AUTH, "the proxy requires authentication")
 
 
 class RequestRunner:
-    """Makes requests, as many at a time as it is asked to."""
+    """Runs requests, any number at a time."""
 
     def __init__(
         self,
-        transport: EngineTransport,
+        connector: HttpConnector,
         *,
         identity: CrawlerIdentity,
         redirect_rules: RedirectRules,
@@ -73,139 +65,137 @@ class RequestRunner:
         worker_id: str,
         limits: RequestLimits | None = None,
     ) -> None:
-        self._transport = transport
+        self._connector = connector
         self._identity = identity
-        self._rules = redirect_rules
+        self._redirect_rules = redirect_rules
         self._budget = budget
         self._clock = clock
         self._worker_id = worker_id
-        self._options = limits or RequestLimits()
+        self._limits = limits or RequestLimits()
         self._cross_host_robots = CrossHostRobotsCache(clock)
-        self._active: set[Course] = set()
+        self._active: set[ActiveRequest] = set()
         self._shutdown_at: float | None = None
-        """When the process has to have everything behind it; None while nobody wants it to end."""
+        """When all requests have to be over, in monotonic seconds; None while the process is not stopping."""
 
-    async def run(self, request: FetchRequested, lease: StartedLease, *, via: Proxy | None = None) -> Fetched:
-        """Make a request that was marked. Whatever happens, this answers (unless it is cancelled)."""
-        seconds = min(request.deadline_ms / 1000, self._options.max_deadline_seconds)
-        deadline = lease.asked_at + seconds
-        course = Course(request, self._budget.open_hold(), self._clock, self._options, deadline, via)
-        course.start_timeline(since=lease.asked_at)
+    async def run(
+        self, request: FetchRequested, lease: StartedLease, *, proxy: Proxy | None = None
+    ) -> FinishedRequest:
+        """Run a request whose lease was marked; always returns a result, unless it is cancelled."""
+        seconds = min(request.deadline_ms / 1000, self._limits.max_deadline_seconds)
+        deadline = lease.requested_at + seconds
+        active = ActiveRequest(request, self._budget.open_hold(), self._clock, self._limits, deadline, proxy)
+        active.start_timeline(since=lease.requested_at)
         if self._shutdown_at is not None:
-            course.end_by(self._shutdown_at)
-        self._active.add(course)
+            active.end_by(self._shutdown_at)
+        self._active.add(active)
         try:
-            came = await self._run_within_limits(course)
+            result = await self._run_within_limits(active)
         finally:
-            self._active.discard(course)
-        is_cancelled = isinstance(came, FailedFetch) and came.error_class == ErrorClass.CANCELLED
-        is_before = not course.head_sent_at and (is_cancelled or not course.has_connected)
-        made = self._trace_of(course, lease, is_before_connect=is_before)
-        return Fetched(came, made, course.holding, self._clock.monotonic())
+            self._active.discard(active)
+        is_cancelled = isinstance(result, FailedFetch) and result.error_class == ErrorClass.CANCELLED
+        is_before_connect = not active.head_sent_at and (is_cancelled or not active.has_connected)
+        trace = self._trace_of(active, lease, is_before_connect=is_before_connect)
+        return FinishedRequest(result, trace, active.held_body, self._clock.monotonic())
 
     def finish_within(self, seconds: float) -> None:
-        """End everything within a time: what is not over then ends as interrupted."""
+        """End every request within a time; one that is not over by then ends as interrupted."""
         self._shutdown_at = ends_at = self._clock.monotonic() + seconds
-        for course in self._active:
-            course.end_by(ends_at)
+        for active in self._active:
+            active.end_by(ends_at)
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._transport.aclose()
+        await self._connector.close()
 
-    async def _run_within_limits(self, course: Course) -> FetchedResponse | FailedFetch:
+    async def _run_within_limits(self, active: ActiveRequest) -> FetchResult:
         try:
-            async with course.timeout_scope():
-                return await self._follow(course)
-        except FetchFailure as failure:
-            found = failure
+            async with active.timeout_scope():
+                return await self._follow_robots_redirects(active)
+        except FetchFailure as error:
+            failure = error
         except TimeoutError as error:
-            if course.is_draining and course.head is not None:
-                return FetchedResponse(course.head, body_bytes=course.body_bytes, is_cut=True)
-            found = course.overdue() if course.has_expired else failure_of(error)
+            if active.is_draining and active.head is not None:
+                return FetchedResponse(active.head, body_bytes=active.body_bytes, is_truncated=True)
+            failure = active.timeout_failure() if active.has_expired else map_exception(error)
         finally:
-            course.end_timeline()
-        course.holding.release()
+            active.end_timeline()
+        active.held_body.release()
         return FailedFetch(
-            found.error_class, found.message, course.head, course.body_bytes, course.redirect_chain
+            failure.error_class, failure.message, active.head, active.body_bytes, active.redirect_chain
         )
 
-    async def _follow(self, course: Course) -> FetchedResponse | FailedFetch:
-        """Ask; of a robots.txt also those that it points to."""
-        request, url = course.request, course.request.url
+    async def _follow_robots_redirects(self, active: ActiveRequest) -> FetchResult:
+        """Send the request; for a robots.txt also follow its redirects, each refused or allowed anew."""
+        request, url = active.request, active.request.url
         while True:
-            redirect_chain = course.redirect_chain
-            refused = url_refusal(url, policy=self._rules.address_policy)
-            if refused is not None:
-                return replace_fields(refused, redirect_chain=redirect_chain)
-            answer = await self._send_paced(course, url)
-            if isinstance(answer, FailedFetch):
-                return replace_fields(answer, redirect_chain=redirect_chain)
+            chain = active.redirect_chain
+            refusal = url_refusal(url, policy=self._redirect_rules.address_policy)
+            if refusal is not None:
+                return replace_fields(refusal, redirect_chain=chain)
+            result = await self._send_paced(active, url)
+            if isinstance(result, FailedFetch):
+                return replace_fields(result, redirect_chain=chain)
             if request.kind != RequestKind.ROBOTS:
-                return answer
-            if not is_redirect(answer.head):
-                return replace_fields(answer, url=url, redirect_chain=redirect_chain)
+                return result
+            if not is_redirect(result.head):
+                return replace_fields(result, final_url=url, redirect_chain=chain)
             redirect = resolve_redirect(
-                answer.head,
-                url=url,
-                redirect_chain=redirect_chain,
-                hop=len(redirect_chain),
-                rules=self._rules,
+                result.head, url=url, redirect_chain=chain, hop=len(chain), rules=self._redirect_rules
             )
             if redirect.refusal:
-                return replace_fields(answer, url=url, redirect_chain=redirect_chain)
-            course.redirect_chain, url = (*redirect_chain, url), redirect.target
+                return replace_fields(result, final_url=url, redirect_chain=chain)
+            active.redirect_chain, url = (*chain, url), redirect.target
 
-    async def _send_paced(self, course: Course, url: str) -> FetchedResponse | FailedFetch:
-        """Ask where we were sent to; where that is another host, only as often as it bears."""
-        if url == course.request.url:
-            return await self._ask(course, url)
-        if host_of(url) == host_of(course.request.url):
-            return await self._send_redirected(course, url)
-        return await self._cross_host_robots.fetch(url, lambda: self._send_redirected(course, url))
+    async def _send_paced(self, active: ActiveRequest, url: str) -> FetchResult:
+        """Send the request; for a redirect to another host through that host's cache and delay."""
+        if url == active.request.url:
+            return await self._send(active, url)
+        if host_of(url) == host_of(active.request.url):
+            return await self._send_redirected(active, url)
+        return await self._cross_host_robots.fetch(url, lambda: self._send_redirected(active, url))
 
-    async def _send_redirected(self, course: Course, url: str) -> FetchedResponse | FailedFetch:
-        course.end_timeline()
-        course.start_timeline(since=self._clock.monotonic())
-        return await self._ask(course, url)
+    async def _send_redirected(self, active: ActiveRequest, url: str) -> FetchResult:
+        active.end_timeline()
+        active.start_timeline(since=self._clock.monotonic())
+        return await self._send(active, url)
 
-    async def _ask(self, course: Course, url: str) -> FetchedResponse | FailedFetch:
-        request = course.request
-        is_foreign = url != request.url and _origin(url) != _origin(request.url)
-        answered = await self._transport.ask(
+    async def _send(self, active: ActiveRequest, url: str) -> FetchResult:
+        request = active.request
+        is_cross_origin = url != request.url and _origin_of(url) != _origin_of(request.url)
+        response = await self._connector.send(
             url,
-            headers_of(request, self._identity, is_foreign=is_foreign),
-            exchange=course.exchange,
-            is_insecure=request.insecure_tls and not is_foreign,
+            build_request_headers(request, self._identity, is_cross_origin=is_cross_origin),
+            timeline=active.timeline,
+            is_insecure=request.insecure_tls and not is_cross_origin,
         )
-        body = answered.body
-        course.head = head_of(answered.status, answered.raw_headers, http_version=answered.http_version)
-        reading = _connection_refusal(course, course.head) or decide_body_policy(request, course.head)
-        if isinstance(reading, FailedFetch):
-            body.close(is_whole=False)
-            return reading
-        return await self._read(course, body, head=course.head, policy=reading)
+        active.head = decode_head(response.status, response.raw_headers, http_version=response.http_version)
+        policy = _connection_refusal(active, active.head) or decide_body_policy(request, active.head)
+        if isinstance(policy, FailedFetch):
+            response.body.close(is_whole=False)
+            return policy
+        return await self._read_body(active, response.body, head=active.head, policy=policy)
 
-    async def _read(
-        self, course: Course, body: ResponseBody, *, head: ResponseHead, policy: Reading
-    ) -> FetchedResponse | FailedFetch:
+    async def _read_body(
+        self, active: ActiveRequest, body: ResponseBody, *, head: ResponseHead, policy: BodyPolicy
+    ) -> FetchResult:
+        """Read a body up to its size limit, holding each chunk's bytes in the body budget."""
         chunks: list[bytes] = []
         is_whole = False
-        course.start_body(keeps_body=policy.keeps_body, is_complete=body.is_complete)
+        active.start_body(keeps_body=policy.keeps_body, is_complete=body.is_complete)
         try:
             if policy.keeps_body:
-                await course.hold_bytes()
+                await active.hold_bytes()
             async for chunk in body:
-                course.body_bytes += len(chunk)
-                if policy.is_suspect and not chunks and not looks_like_markup(chunk):
+                active.body_bytes += len(chunk)
+                if policy.must_look_like_markup and not chunks and not looks_like_markup(chunk):
                     return unsupported_type(head)
-                if course.body_bytes > policy.max_bytes:
-                    return _over_size_limit(course, chunks, last=chunk, head=head, reading=policy)
+                if active.body_bytes > policy.max_bytes:
+                    return _over_size_limit(active, chunks, last_chunk=chunk, head=head, policy=policy)
                 if policy.keeps_body:
                     chunks.append(chunk)
-                    await course.hold_bytes(len(chunk), is_complete=body.is_complete)
+                    await active.hold_bytes(len(chunk), is_complete=body.is_complete)
                 if not body.is_complete:
-                    course.set_speed_timer()
+                    active.set_speed_timer()
             is_whole = True
         except FetchFailure:
             if policy.keeps_body:
@@ -213,50 +203,50 @@ class RequestRunner:
         finally:
             body.close(is_whole=is_whole)
         content = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        return FetchedResponse(head, content, course.body_bytes, is_cut=not is_whole)
+        return FetchedResponse(head, content, active.body_bytes, is_truncated=not is_whole)
 
-    def _trace_of(self, course: Course, lease: StartedLease, *, is_before_connect: bool) -> RequestTrace:
-        now, exchange = self._clock.monotonic(), course.exchange
+    def _trace_of(
+        self, active: ActiveRequest, lease: StartedLease, *, is_before_connect: bool
+    ) -> RequestTrace:
+        now, timeline = self._clock.monotonic(), active.timeline
         return RequestTrace(
             marked_at_us=lease.now_us,
             completed_at_us=lease.at_us(now),
-            started_at_us=lease.at_us(course.head_sent_at) if course.head_sent_at else 0,
+            started_at_us=lease.at_us(active.head_sent_at) if active.head_sent_at else 0,
             worker_id=self._worker_id,
-            user_agent=user_agent_of(course.request, self._identity),
+            user_agent=select_user_agent(active.request, self._identity),
             is_before_connect=is_before_connect,
-            remote_address=exchange.remote_address,
-            proxy="" if course.via is None else course.via.display_url,
-            is_connection_reused=exchange.is_connection_reused,
-            is_tls_verified=not course.request.insecure_tls,
-            dns_us=exchange.dns_us(),
-            connect_us=exchange.connect_us(),
-            tls_us=exchange.tls_us(),
-            ttfb_us=exchange.ttfb_us(),
-            total_us=round((now - (course.head_sent_at or lease.asked_at)) * 1_000_000),
+            remote_address=timeline.remote_address,
+            proxy="" if active.proxy is None else active.proxy.display_url,
+            is_connection_reused=timeline.is_connection_reused,
+            is_tls_verified=not active.request.insecure_tls,
+            dns_us=timeline.dns_us(),
+            connect_us=timeline.connect_us(),
+            tls_us=timeline.tls_us(),
+            ttfb_us=timeline.ttfb_us(),
+            total_us=round((now - (active.head_sent_at or lease.requested_at)) * 1_000_000),
         )
 
 
-def _connection_refusal(course: Course, head: ResponseHead) -> FailedFetch | None:
-    """Say of a head that it answers something else than what was asked."""
-    if course.via is not None and head.status == STATUS_PROXY_AUTH_REQUIRED:
+def _connection_refusal(active: ActiveRequest, head: ResponseHead) -> FailedFetch | None:
+    """Return a failure if the head is not the site's response to this request, else None."""
+    if active.proxy is not None and head.status == STATUS_PROXY_AUTH_REQUIRED:
         return PROXY_AUTH_REQUIRED
-    is_tired = head.status == STATUS_REQUEST_TIMEOUT and course.exchange.is_connection_reused
-    return (
-        FailedFetch(ErrorClass.CONNECTION_CLOSED, "closed as idle (408) when it was asked", head)
-        if is_tired
-        else None
-    )
+    if head.status == STATUS_REQUEST_TIMEOUT and active.timeline.is_connection_reused:
+        message = "the kept connection was closed as idle (408) while the request was sent"
+        return FailedFetch(ErrorClass.CONNECTION_CLOSED, message, head)
+    return None
 
 
 def _over_size_limit(
-    course: Course, chunks: list[bytes], *, last: bytes, head: ResponseHead, reading: Reading
-) -> FetchedResponse | FailedFetch:
-    if not reading.may_truncate:
-        message = f"more than {reading.max_bytes} bytes"
-        return FailedFetch(ErrorClass.BODY_TOO_LARGE, message, head, course.body_bytes)
-    content = (b"".join(chunks) + last)[: reading.max_bytes] if reading.keeps_body else b""
-    return FetchedResponse(head, content, course.body_bytes, is_cut=True)
+    active: ActiveRequest, chunks: list[bytes], *, last_chunk: bytes, head: ResponseHead, policy: BodyPolicy
+) -> FetchResult:
+    if not policy.may_truncate:
+        message = f"the body has more than {policy.max_bytes} bytes"
+        return FailedFetch(ErrorClass.BODY_TOO_LARGE, message, head, active.body_bytes)
+    content = (b"".join(chunks) + last_chunk)[: policy.max_bytes] if policy.keeps_body else b""
+    return FetchedResponse(head, content, active.body_bytes, is_truncated=True)
 
 
-def _origin(url: str) -> str:
+def _origin_of(url: str) -> str:
     return url[: url.index("/", 8)]

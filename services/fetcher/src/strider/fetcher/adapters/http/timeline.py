@@ -1,8 +1,8 @@
-"""One request on its way: when it may still start, and what has happened to it so far.
+"""Timeline of a running HTTP request: its start limits, timings and phase.
 
-The hooks of the engine (name resolution, socket, handshake, head) run deep within a library, some of
-them in tasks of their own; they find the request that they work for in a context variable and note
-here what they see. From these notes come the timings, and the phase in which a deadline passed.
+The hooks of name resolution, socket, TLS handshake and head run deep within aiohttp, some of them in tasks of
+their own. They find their request in a context variable and record here what they see. The timings and the
+phase in which a deadline passed come from these records.
 """
 
 from __future__ import annotations
@@ -16,37 +16,47 @@ from typing import Final
 from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.core import Proxy
 
-from .error_mapping import FetchFailure, Phase
+from .error_mapping import FetchFailure, RequestPhase
+
+_TIMEOUT_BY_PHASE: Final = {
+    RequestPhase.CONNECTING: (ErrorClass.CONNECT_TIMEOUT, "no connection within the time limit"),
+    RequestPhase.HANDSHAKE: (ErrorClass.TLS_TIMEOUT, "the TLS handshake took too long"),
+    RequestPhase.REQUEST_SENT: (ErrorClass.HEAD_TIMEOUT, "the response's head was not received in time"),
+    RequestPhase.RESPONSE_STARTED: (ErrorClass.TOTAL_TIMEOUT, "the response was not complete in time"),
+}
+
+CURRENT_TIMELINE: ContextVar[RequestTimeline | None] = ContextVar("exchange", default=None)
+"""Timeline of the request that the running task works for."""
 
 
 @dataclass(slots=True)
 class RequestTimeline:
-    """Notes of one request; the only thing here that changes."""
+    """Mutable record of one HTTP request."""
 
     now: Callable[[], float]
-    """Monotonic seconds."""
+    """Returns monotonic seconds."""
     connect_by: float = inf
-    """No connection is begun later: the lease may have ended while nobody ran."""
+    """No connection is started later: the lease may have ended while the process was suspended."""
     send_head_by: float = inf
-    """Nor is the head written later."""
+    """No head is written later, for the same reason."""
     dns_seconds: float = 0.0
     is_resolving: bool = False
     connect_started_at: float = 0.0
-    """When the last socket was made; 0 on a connection that was open before."""
+    """When the last socket was made; 0 on a kept connection."""
     has_connected: bool = False
-    """Whether a connection stood."""
+    """Whether a connection was established."""
     tls_started_at: float = 0.0
     head_sent_at: float = 0.0
-    """When the head was written at the latest, last; 0 where it was not."""
+    """When the head was written, at the latest; 0 if it was not."""
     first_byte_at: float = 0.0
-    """When the first byte came."""
+    """When the first byte of the response was received."""
     has_response_head: bool = False
-    via: Proxy | None = None
-    """The proxy that is to be used; None: none."""
+    proxy: Proxy | None = None
+    """The proxy to use, if any."""
     remote_address: str = ""
-    """Who was connected to: the proxy, where there is one."""
+    """The peer's address: that of the proxy, if there is one."""
     failure: FetchFailure | None = None
-    """What a hook has refused: libraries may turn its exception into one of their own."""
+    """What a hook has refused: libraries may replace its exception by one of their own."""
 
     @property
     def is_connection_reused(self) -> bool:
@@ -54,67 +64,67 @@ class RequestTimeline:
         return self.head_sent_at > 0 and not self.connect_started_at
 
     @property
-    def phase(self) -> Phase:
-        """How far it has come."""
+    def phase(self) -> RequestPhase:
+        """How far the request has come."""
         if self.has_response_head:
-            return Phase.RESPONSE_STARTED
+            return RequestPhase.RESPONSE_STARTED
         if self.head_sent_at:
-            return Phase.ASKED
-        return Phase.HANDSHAKE if self.tls_started_at else Phase.CONNECTING
+            return RequestPhase.REQUEST_SENT
+        return RequestPhase.HANDSHAKE if self.tls_started_at else RequestPhase.CONNECTING
 
     def on_connect(self) -> None:
-        """Note that a connection is begun; refuses where it is too late for one."""
+        """Record that a connection is started; raises if it is too late for one."""
         now = self.now()
         if now > self.connect_by:
-            raise self.refuse(ErrorClass.CANCELLED, "too late to connect: the request had stood still")
+            raise self.fail(ErrorClass.CANCELLED, "too late to connect: the process was suspended")
         self.connect_started_at, self.tls_started_at = now, 0.0
 
     def on_tls_handshake(self) -> None:
-        """Note that a connection stands and encryption begins."""
+        """Record that a connection is established and the TLS handshake starts."""
         self.tls_started_at = self.now()
         self.has_connected = True
 
     def before_head_sent(self, remote_address: str) -> None:
-        """Note that the head is about to be written; refuses where it is too late."""
+        """Record that the head is about to be written; raises if it is too late."""
         now = self.now()
         self.has_connected = True
         self.remote_address = remote_address
         if now <= self.send_head_by:
             self.head_sent_at = now
         elif not self.connect_started_at:
-            raise self.refuse(ErrorClass.CANCELLED, "too late to ask: the request had stood still")
+            raise self.fail(ErrorClass.CANCELLED, "too late to send the request: the process was suspended")
         else:
             error = ErrorClass.TLS_TIMEOUT if self.tls_started_at else ErrorClass.CONNECT_TIMEOUT
-            raise self.refuse(error, "connected too late for this lease; the connection is kept")
+            raise self.fail(error, "connected too late for this lease; the connection is kept")
 
     def after_head_sent(self) -> None:
-        """Note that the head is on its way for sure: it may have waited for the end of the loop's turn."""
+        """Record that the head was sent for certain: the event loop may have delayed it."""
         if not self.first_byte_at:
             self.head_sent_at = self.now()
 
-    def refuse(self, error: ErrorClass, message: str) -> FetchFailure:
-        """Keep why a hook stops the request, and give what it is to raise."""
+    def fail(self, error: ErrorClass, message: str) -> FetchFailure:
+        """Record why a hook stops the request; returns the exception to raise."""
         self.failure = FetchFailure(error, message)
         return self.failure
 
-    def overdue(self) -> FetchFailure:
-        """Say in which phase the deadline has passed."""
+    def timeout_failure(self) -> FetchFailure:
+        """Return the failure for the phase in which the deadline passed."""
         if self.failure is not None:
             return self.failure
         if self.is_resolving:
             return FetchFailure(ErrorClass.DNS_TIMEOUT, "the name was not resolved in time")
         is_begun = self.connect_started_at or self.head_sent_at
         if not is_begun and self.now() > self.connect_by:
-            return FetchFailure(ErrorClass.CANCELLED, "too late to connect: the request had stood still")
+            return FetchFailure(ErrorClass.CANCELLED, "too late to connect: the process was suspended")
         return FetchFailure(*_TIMEOUT_BY_PHASE[self.phase])
 
     def connect_us(self) -> int:
-        """Give the time to connect, without the handshake."""
+        """Return the time to connect, without the TLS handshake, in microseconds."""
         until = self.tls_started_at or self.head_sent_at
         return _microseconds(until - self.connect_started_at) if self.connect_started_at and until else 0
 
     def tls_us(self) -> int:
-        """Give the time of the handshake."""
+        """Return the time of the TLS handshake, in microseconds."""
         return (
             _microseconds(self.head_sent_at - self.tls_started_at)
             if self.tls_started_at and self.head_sent_at
@@ -122,7 +132,7 @@ class RequestTimeline:
         )
 
     def ttfb_us(self) -> int:
-        """Give the time from the head written to the first byte."""
+        """Return the time from the written head to the first byte, in microseconds."""
         return (
             _microseconds(self.first_byte_at - self.head_sent_at)
             if self.first_byte_at and self.head_sent_at
@@ -130,19 +140,8 @@ class RequestTimeline:
         )
 
     def dns_us(self) -> int:
-        """Give the time to resolve the name."""
+        """Return the time to resolve the name, in microseconds."""
         return _microseconds(self.dns_seconds)
-
-
-_TIMEOUT_BY_PHASE: Final = {
-    Phase.CONNECTING: (ErrorClass.CONNECT_TIMEOUT, "no connection in time"),
-    Phase.HANDSHAKE: (ErrorClass.TLS_TIMEOUT, "the handshake took too long"),
-    Phase.ASKED: (ErrorClass.HEAD_TIMEOUT, "the head of the answer did not come in time"),
-    Phase.RESPONSE_STARTED: (ErrorClass.TOTAL_TIMEOUT, "the answer did not end in time"),
-}
-
-CURRENT: ContextVar[RequestTimeline | None] = ContextVar("exchange", default=None)
-"""The request that the running task works for."""
 
 
 def _microseconds(seconds: float) -> int:

@@ -1,1 +1,1 @@
-"""TODO: proxies."""
+"""Proxies: which one is next, how to connect through it, how it is kept in PostgreSQL."""

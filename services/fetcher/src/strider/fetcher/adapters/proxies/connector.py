@@ -1,11 +1,11 @@
-"""Connections by way of a proxy, for the engine's connector.
+"""Connections through proxies: CONNECT tunnels, SOCKS5, or plain forwarding of http URLs.
 
-The target is resolved and judged here, as without a proxy, and what is handed over is the address that was
-judged: the proxy has nothing left to resolve. The one exception is plain HTTP by an HTTP proxy that says that
-it makes no tunnel to that port, as many do for 443 alone: it is given the URL, unless that is forbidden; one
-that hangs up or talks nonsense is not, since what it does to pages would look like their sites' doing. (To
-give it the judged address as the URL's host would not do: a proxy has to write Host anew from the URL.)
-The proxy itself is a machine of the operator's choice, which may well be a private one.
+The target is resolved and guarded here, as without a proxy, and the proxy is given the checked address: it
+has nothing left to resolve. The one exception is plain HTTP by a proxy that refuses tunnels to that port, as
+many do except for 443: it is given the URL, unless that is forbidden. A proxy that hangs up or sends an
+invalid response is not, as its changes to pages would look like the site's. (The checked address in the URL
+would not do either: a proxy has to derive Host from the URL.) The proxy itself is a machine of the operator's
+choice and may have a private address.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import AddrInfoType
 
 from strider.contracts.generated.enums import ErrorClass
-from strider.fetcher.adapters.http.dns import Names
+from strider.fetcher.adapters.http.dns import DnsResolver
 from strider.fetcher.adapters.http.error_mapping import FetchFailure
-from strider.fetcher.adapters.http.protocol import Wire
-from strider.fetcher.adapters.http.timeline import CURRENT
+from strider.fetcher.adapters.http.protocol import ResponseProtocol
+from strider.fetcher.adapters.http.timeline import CURRENT_TIMELINE
 from strider.fetcher.core import Proxy
 
-from .handshake import ProxyChannel, TunnelRefusedError, connect_through, greet
+from .handshake import ProxyChannel, TunnelRefusedError, check_handshake, connect_through
 
 TUNNEL_REFUSAL_TTL_SECONDS: Final = 600.0
-"""How long a proxy that made no tunnel for a plain page is not asked for another to that port."""
-MOST_REFUSALS: Final = 1_000
+"""How long a proxy that refused a tunnel for a plain page is not asked for another one to that port."""
+MAX_TUNNEL_REFUSALS: Final = 1_000
 
 T = TypeVar("T")
 
@@ -44,94 +44,96 @@ class ProxyConnector:
 
     def __init__(
         self,
-        resolver: Names,
+        resolver: DnsResolver,
         *,
         make_socket: MakeSocket,
         tls_context: ssl.SSLContext,
         timeout_seconds: float,
         must_tunnel: bool = False,
     ) -> None:
-        """`context` is for proxies that speak TLS themselves; who must tunnel gives no proxy a URL."""
-        self._names = resolver
+        """`tls_context` is for https proxies; with `must_tunnel` no proxy is ever given a URL."""
+        self._resolver = resolver
         self._make_socket = make_socket
         self._tls_context = tls_context
         self._timeout_seconds = timeout_seconds
         self._must_tunnel = must_tunnel
-        self._refused: dict[tuple[str, int], float] = {}
-        """By proxy and port, until when: where plain pages go without a tunnel."""
+        self._tunnel_refusals: dict[tuple[str, int], float] = {}
+        """By proxy and port: until when plain pages are requested without a tunnel."""
 
     async def check_proxy(self, proxy: Proxy) -> None:
-        """Look whether a proxy is there; raises Failure."""
-        channel = await self._told(proxy, self._open(proxy))
+        """Check that a proxy can be connected to; raises FetchFailure."""
+        channel = await self._within_timeout(proxy, self._connect_to_proxy(proxy))
         try:
-            await self._told(proxy, greet(channel, proxy))
+            await self._within_timeout(proxy, check_handshake(channel, proxy))
         finally:
             _abort(channel)
 
     async def connect(
         self, proxy: Proxy, *, host: str, port: int, is_ssl: bool
     ) -> tuple[asyncio.Transport, bool]:
-        """Connect through a proxy to an address of the host's; gives whether it is a tunnel."""
-        judged = await self._names.resolve(host, port)
+        """Connect to a host through a proxy; returns the transport, and whether it is a tunnel."""
+        addresses_found = await self._resolver.resolve(host, port)
         must_tunnel = self._must_tunnel or is_ssl or proxy.protocol == "socks5"
-        if must_tunnel or self._now() >= self._refused.get((proxy.key, port), 0.0):
+        if must_tunnel or self._now() >= self._tunnel_refusals.get((proxy.key, port), 0.0):
             try:
-                return await self._open_tunnel(proxy, address=str(judged[0]["host"]), port=port), True
+                return await self._open_tunnel(
+                    proxy, address=str(addresses_found[0]["host"]), port=port
+                ), True
             except TunnelRefusedError:
                 if must_tunnel:
                     raise
             self._note_refusal(proxy, port)
-        return _transport_of(await self._told(proxy, self._open(proxy))), False
+        return _transport_of(await self._within_timeout(proxy, self._connect_to_proxy(proxy))), False
 
     async def _open_tunnel(self, proxy: Proxy, *, address: str, port: int) -> asyncio.Transport:
-        channel = await self._told(proxy, self._open(proxy))
+        channel = await self._within_timeout(proxy, self._connect_to_proxy(proxy))
         try:
-            await self._told(proxy, connect_through(channel, proxy, address=address, port=port))
+            await self._within_timeout(proxy, connect_through(channel, proxy, address=address, port=port))
         except BaseException:
             _abort(channel)
             raise
         return _transport_of(channel)
 
     def _note_refusal(self, proxy: Proxy, port: int) -> None:
-        self._refused.pop((proxy.key, port), None)
-        self._refused[proxy.key, port] = self._now() + TUNNEL_REFUSAL_TTL_SECONDS
-        if len(self._refused) > MOST_REFUSALS:
-            del self._refused[next(iter(self._refused))]
+        self._tunnel_refusals.pop((proxy.key, port), None)
+        self._tunnel_refusals[proxy.key, port] = self._now() + TUNNEL_REFUSAL_TTL_SECONDS
+        if len(self._tunnel_refusals) > MAX_TUNNEL_REFUSALS:
+            del self._tunnel_refusals[next(iter(self._tunnel_refusals))]
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
 
-    async def _told(self, proxy: Proxy, operation: Awaitable[T]) -> T:
-        """Take a step in time; whatever goes wrong with a proxy is told as the proxy's."""
+    async def _within_timeout(self, proxy: Proxy, operation: Awaitable[T]) -> T:
+        """Await an operation within the time limit; its errors become failures of the proxy."""
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 return await operation
         except TimeoutError:
-            why = f"{proxy.display_url} took too long"
-            raise FetchFailure(ErrorClass.PROXY_UNREACHABLE, why) from None
+            reason = f"{proxy.display_url} did not respond in time"
+            raise FetchFailure(ErrorClass.PROXY_UNREACHABLE, reason) from None
         except (OSError, UnicodeError) as error:
-            why = " ".join(str(error).split())[:200]
-            raise FetchFailure(ErrorClass.PROXY_UNREACHABLE, f"{proxy.display_url}: {why}") from error
+            reason = " ".join(str(error).split())[:200]
+            raise FetchFailure(ErrorClass.PROXY_UNREACHABLE, f"{proxy.display_url}: {reason}") from error
 
-    async def _open(self, proxy: Proxy) -> ProxyChannel:
+    async def _connect_to_proxy(self, proxy: Proxy) -> ProxyChannel:
         loop = asyncio.get_running_loop()
-        made = await self._connected(await self._places(proxy))
+        new_socket = await self._connect_first(await self._proxy_addresses(proxy))
         is_secure = proxy.protocol == "https"
         try:
             _, channel = await loop.create_connection(
                 ProxyChannel,
-                sock=made,
+                sock=new_socket,
                 ssl=self._tls_context if is_secure else None,
                 server_hostname=proxy.host if is_secure else None,
             )
         except BaseException:
-            made.close()
+            new_socket.close()
             raise
         return channel
 
-    async def _places(self, proxy: Proxy) -> list[AddrInfoType]:
+    async def _proxy_addresses(self, proxy: Proxy) -> list[AddrInfoType]:
         try:
-            addresses = await self._names.addresses(proxy.host)
+            addresses = await self._resolver.resolve_unchecked(proxy.host)
         except FetchFailure as failure:
             raise OSError(failure.message or failure.error_class) from failure
         families = (socket.AF_INET6 if ":" in address else socket.AF_INET for address in addresses)
@@ -140,29 +142,29 @@ class ProxyConnector:
             for family, address in zip(families, addresses, strict=True)
         ]
 
-    async def _connected(self, addresses: Sequence[AddrInfoType]) -> socket.socket:
-        """Connect to the first address that answers."""
+    async def _connect_first(self, addresses: Sequence[AddrInfoType]) -> socket.socket:
+        """Connect to the first address that accepts."""
         loop, failure = asyncio.get_running_loop(), OSError("the proxy's name has no address")
-        for place in addresses:
-            made = self._make_socket(place)
-            made.setblocking(False)  # noqa: FBT003  # the library's
+        for address in addresses:
+            new_socket = self._make_socket(address)
+            new_socket.setblocking(False)  # noqa: FBT003  # the library's
             try:
-                await loop.sock_connect(made, place[4])
+                await loop.sock_connect(new_socket, address[4])
             except OSError as error:
-                made.close()
+                new_socket.close()
                 failure = error
             except BaseException:
-                made.close()
+                new_socket.close()
                 raise
             else:
-                return made
+                return new_socket
         raise failure
 
 
 class ProxyAwareTcpConnector(aiohttp.TCPConnector):
-    """aiohttp's connector, which goes by way of the exchange's proxy where it has one."""
+    """aiohttp's connector, which connects through the proxy of the running request if it has one."""
 
-    tunnels: ProxyConnector
+    proxy_connector: ProxyConnector
 
     async def _create_direct_connection(
         self,
@@ -171,17 +173,17 @@ class ProxyAwareTcpConnector(aiohttp.TCPConnector):
         timeout: ClientTimeout,  # noqa: ASYNC109  # the library's, for parts of a request
         **more: Any,
     ) -> tuple[asyncio.Transport, ResponseHandler]:
-        exchange = CURRENT.get()
-        if exchange is None or exchange.via is None:
+        timeline = CURRENT_TIMELINE.get()
+        if timeline is None or timeline.proxy is None:
             return await super()._create_direct_connection(req, traces, timeout, **more)
         try:
-            transport, is_tunnel = await self._connect_through(exchange.via, req)
+            transport, is_tunnel = await self._connect_through(timeline.proxy, req)
         except FetchFailure as failure:
-            exchange.failure = exchange.failure or failure
+            timeline.failure = timeline.failure or failure
             raise
         if not req.is_ssl():
             protocol: ResponseHandler = self._factory()
-            if isinstance(protocol, Wire):
+            if isinstance(protocol, ResponseProtocol):
                 protocol.is_forward_proxy = not is_tunnel
             transport.set_protocol(protocol)
             protocol.connection_made(transport)
@@ -191,7 +193,7 @@ class ProxyAwareTcpConnector(aiohttp.TCPConnector):
 
     async def _connect_through(self, proxy: Proxy, req: ClientRequest) -> tuple[asyncio.Transport, bool]:
         host, port = req.url.raw_host or "", req.port or 0
-        return await self.tunnels.connect(proxy, host=host, port=port, is_ssl=req.is_ssl())
+        return await self.proxy_connector.connect(proxy, host=host, port=port, is_ssl=req.is_ssl())
 
 
 def _abort(channel: ProxyChannel) -> None:

@@ -1,8 +1,8 @@
-"""Which proxy is next: of those in use, the one that was used longest ago.
+"""Pool of proxies: the next one is the least recently used of those that are enabled.
 
-While all are well that is round-robin. One that failed too often rests, is dialled now and then, and comes
-back when it answers. Where none is left nothing is asked: a request that should go through a
-proxy never goes without. Decides nothing about sites.
+As long as all are healthy that is round-robin. One that failed too often is disabled, checked at growing
+intervals, and enabled when a check succeeds. If none is left, nothing is sent: a request that should go
+through a proxy never goes without one.
 """
 
 from __future__ import annotations
@@ -15,40 +15,43 @@ from typing import Final
 
 from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.adapters.http.error_mapping import FetchFailure
-from strider.fetcher.core import FailedFetch, FetchedResponse, Proxy, Standing
+from strider.fetcher.core import FailedFetch, FetchResult, Proxy, ProxyHealth
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
 from strider.politeness.rate_window import RateWindows
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 
 READINESS_PART: Final = "proxies"
-"""The name under which readiness shows that no proxy is left."""
+"""Name under which readiness reports that no proxy is left."""
 
 MIN_PROBE_SECONDS: Final = 30.0
 MAX_PROBE_SECONDS: Final = 1800.0
-"""Between two tries to reach a proxy that was disabled, at first and at most."""
+"""Between two checks of a disabled proxy, at first and at most."""
 
-_OURS: Final = frozenset({ErrorClass.PROXY_UNREACHABLE, ErrorClass.PROXY_REFUSED, ErrorClass.PROXY_AUTH})
+_PROXY_ERRORS: Final = frozenset(
+    {ErrorClass.PROXY_UNREACHABLE, ErrorClass.PROXY_REFUSED, ErrorClass.PROXY_AUTH}
+)
 
 CheckProxy = Callable[[Proxy], Awaitable[None]]
-"""Connects to a proxy and shakes hands with it; raises Failure."""
+"""Connects to a proxy and completes its handshake; raises FetchFailure."""
 
 _log = logger("proxies")
 
 
 @dataclass(slots=True)
 class PooledProxy:
-    """A proxy with its standing, which changes. `noted` is what was told about it last."""
+    """A proxy with its health, and the health that was recorded in the table last."""
 
     proxy: Proxy
-    health: Standing
-    recorded_health: Standing
+    health: ProxyHealth
+    recorded_health: ProxyHealth
     next_probe_seconds: float = MIN_PROBE_SECONDS
     probe_task: asyncio.Task[None] | None = None
 
 
 class ProxyPool:
-    """The proxies of a process, the one that was used longest ago first."""
+    """The proxies of a process, least recently used first."""
 
     def __init__(self, *, clock: Clock, windows: RateWindows, check_proxy: CheckProxy) -> None:
         self._clock = clock
@@ -58,84 +61,86 @@ class ProxyPool:
 
     @property
     def proxies(self) -> tuple[PooledProxy, ...]:
-        """All proxies, in the order in which they come."""
+        """All proxies, in the order of their next use."""
         return tuple(self._proxies.values())
 
-    def replace_all(self, proxies: Iterable[tuple[Proxy, Standing]]) -> None:
-        """Take over a list: new ones come first, those that are gone go, accounts may change."""
-        wanted = {proxy.key: (proxy, standing) for proxy, standing in proxies}
-        for key in self._proxies.keys() - wanted.keys():
-            self._stop(self._proxies.pop(key))
-        for key, (proxy, standing) in wanted.items():
-            seat = self._proxies.get(key)
-            if seat is None:
-                seat = self._proxies[key] = PooledProxy(proxy, standing, standing)
-            seat.proxy = proxy
-            if standing.is_active is not seat.recorded_health.is_active:  # somebody else found out
-                seat.health = seat.health.with_status_of(standing)
-                seat.recorded_health = seat.recorded_health.with_status_of(standing)
-            if not seat.health.is_active:
-                self._probe(seat)
+    def replace_all(self, proxies: Iterable[tuple[Proxy, ProxyHealth]]) -> None:
+        """Replace the list: new proxies come first, missing ones are removed, passwords may change."""
+        entries_by_key = {proxy.key: (proxy, health) for proxy, health in proxies}
+        for key in self._proxies.keys() - entries_by_key.keys():
+            self._stop_probe(self._proxies.pop(key))
+        for key, (proxy, health) in entries_by_key.items():
+            pooled = self._proxies.get(key)
+            if pooled is None:
+                pooled = self._proxies[key] = PooledProxy(proxy, health, health)
+            pooled.proxy = proxy
+            if health.is_active is not pooled.recorded_health.is_active:  # another process found out
+                pooled.health = pooled.health.with_status_of(health)
+                pooled.recorded_health = pooled.recorded_health.with_status_of(health)
+            if not pooled.health.is_active:
+                self._start_probe(pooled)
         ordered = sorted(self._proxies.items(), key=lambda item: item[1].health.last_used_at)
         self._proxies = OrderedDict(ordered)
 
     async def acquire(self, domain: str) -> Proxy:
-        """Choose for a domain, when one may ask it; Unavailable where no proxy is left."""
+        """Return a proxy for a domain, waiting for its rate limit; Unavailable if none is enabled."""
         while True:
             now = self._clock.monotonic()
             opens_at: list[float] = []
-            for key, seat in self._proxies.items():
-                if not seat.health.is_active:
+            for key, pooled in self._proxies.items():
+                if not pooled.health.is_active:
                     continue
                 if self._windows.can_crawl(domain, key, now=now):
                     self._windows.record_request(domain, key, now=now)
-                    seat.health = seat.health.marked_used(now=self._now())
+                    pooled.health = pooled.health.marked_used(now=self._now())
                     self._proxies.move_to_end(key)
-                    return seat.proxy
+                    return pooled.proxy
                 opens_at.append(self._windows.opens_at(domain, key, now=now))
             if not opens_at:
-                raise Unavailable(READINESS_PART, f"none of {len(self._proxies)} proxies is in use")
+                raise Unavailable(READINESS_PART, f"none of {len(self._proxies)} proxies is enabled")
             await self._clock.sleep(min(opens_at) - now)
 
-    def record_result(self, proxy: Proxy, result: FetchedResponse | FailedFetch, *, seconds: float) -> None:
-        """Count what came of a request through a proxy; a site's own trouble counts for nobody."""
-        seat = self._proxies.get(proxy.key)
-        if seat is None:
+    def record_result(self, proxy: Proxy, result: FetchResult, *, seconds: float) -> None:
+        """Record the result of a request through a proxy; failures of the site do not count."""
+        pooled = self._proxies.get(proxy.key)
+        if pooled is None:
             return
-        if isinstance(result, FailedFetch) and result.error_class in _OURS:
-            seat.health = seat.health.after_failure(now=self._now())
-            if not seat.health.is_active:
-                _log.warning("Proxy Disabled", proxy=proxy.display_url, failures=seat.health.failure_count)
-                self._probe(seat)
+        if isinstance(result, FailedFetch) and result.error_class in _PROXY_ERRORS:
+            pooled.health = pooled.health.after_failure(now=self._now())
+            if not pooled.health.is_active:
+                _log.emit(
+                    log_events.PROXY_DISABLED, proxy=proxy.display_url, failures=pooled.health.failure_count
+                )
+                self._start_probe(pooled)
         elif result.head is not None:
-            seat.health = seat.health.after_success(now=self._now(), seconds=seconds)
-            seat.next_probe_seconds = MIN_PROBE_SECONDS
+            pooled.health = pooled.health.after_success(now=self._now(), seconds=seconds)
+            pooled.next_probe_seconds = MIN_PROBE_SECONDS
 
     async def close(self) -> None:
-        """Stop looking after those that rest."""
-        for seat in self._proxies.values():
-            self._stop(seat)
+        """Stop checking disabled proxies."""
+        for pooled in self._proxies.values():
+            self._stop_probe(pooled)
 
-    def _probe(self, seat: PooledProxy) -> None:
-        if seat.probe_task is None or seat.probe_task.done():
-            seat.probe_task = asyncio.get_running_loop().create_task(self._probe_until_up(seat))
+    def _start_probe(self, pooled: PooledProxy) -> None:
+        if pooled.probe_task is None or pooled.probe_task.done():
+            pooled.probe_task = asyncio.get_running_loop().create_task(self._probe_until_up(pooled))
 
-    async def _probe_until_up(self, seat: PooledProxy) -> None:
-        """Knock at growing intervals until somebody opens."""
-        while not seat.health.is_active:
-            await self._clock.sleep(seat.next_probe_seconds)
-            seat.next_probe_seconds = min(MAX_PROBE_SECONDS, 2 * seat.next_probe_seconds)
+    async def _probe_until_up(self, pooled: PooledProxy) -> None:
+        """Check a proxy at growing intervals until it can be used."""
+        while not pooled.health.is_active:
+            await self._clock.sleep(pooled.next_probe_seconds)
+            pooled.next_probe_seconds = min(MAX_PROBE_SECONDS, 2 * pooled.next_probe_seconds)
             try:
-                await self.check_proxy(seat.proxy)
+                await self.check_proxy(pooled.proxy)
             except FetchFailure as failure:
-                _log.info("Proxy Still Down", proxy=seat.proxy.display_url, why=str(failure))
+                _log.emit(log_events.PROXY_CHECK_FAILED, proxy=pooled.proxy.display_url, why=str(failure))
             else:
-                seat.health = seat.health.reenabled()
-                _log.info("Proxy Back", proxy=seat.proxy.display_url)
+                pooled.health = pooled.health.reenabled()
+                _log.emit(log_events.PROXY_RECOVERED, proxy=pooled.proxy.display_url)
 
-    def _stop(self, seat: PooledProxy) -> None:
-        if seat.probe_task is not None:
-            seat.probe_task.cancel()
+    def _stop_probe(self, pooled: PooledProxy) -> None:
+        if pooled.probe_task is not None:
+            pooled.probe_task.cancel()
 
     def _now(self) -> float:
         return self._clock.now().timestamp()

@@ -1,7 +1,7 @@
-"""The rotation's proxies from a table, and what became of them back into it, every few seconds.
+"""Synchronizes the proxy pool with its table in PostgreSQL: loads proxies, saves their health.
 
-A database that is down stops nobody: the proxies that are known go on, and what became of them is told
-later. A password that cannot be opened leaves its proxy out, and is told.
+An unavailable database stops nothing: the known proxies are used, and their health is saved later. A proxy
+whose password cannot be decrypted is skipped and logged.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from strider.fetcher.core import Proxy, Standing
+from strider.fetcher.core import Proxy, ProxyHealth
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.storage.encryption import DecryptionFailed, SecretCipher
 from strider.storage.proxy_table import ProxyRow, ProxyTable
@@ -24,63 +25,67 @@ _log = logger("proxies")
 
 
 class ProxyTableSync:
-    """Keeps a rotation and a table alike."""
+    """Keeps a pool and its table equal."""
 
-    def __init__(self, table: ProxyTable, seals: SecretCipher, rotation: ProxyPool, *, clock: Clock) -> None:
+    def __init__(self, table: ProxyTable, seals: SecretCipher, pool: ProxyPool, *, clock: Clock) -> None:
         self._table = table
         self._seals = seals
-        self._rotation = rotation
+        self._pool = pool
         self._clock = clock
-        self._left_out: set[str] = set()
+        self._undecryptable: set[str] = set()
 
     async def run(self) -> None:
-        """Tell and read, for ever."""
+        """Save and load every few seconds, until cancelled."""
         while True:
             await self._clock.sleep(SYNC_SECONDS)
             try:
                 await self.save()
                 await self.load()
             except Unavailable as failure:
-                _log.warning("Proxies Not Told", why=failure.detail)
+                _log.emit(log_events.PROXY_TABLE_NOT_UPDATED, why=failure.detail)
 
     async def load(self) -> None:
-        """Take the table's list; raises Unavailable."""
+        """Load the proxies of the table; raises Unavailable."""
         rows = await self._table.load()
-        self._rotation.replace_all((proxy, health_of(row)) for row in rows if (proxy := self._opened(row)))
+        self._pool.replace_all((proxy, health_of(row)) for row in rows if (proxy := self._decrypt(row)))
 
     async def save(self) -> None:
-        """Write what became of the proxies since the last time; raises Unavailable."""
-        told = [(seat, seat.health) for seat in self._rotation.proxies if seat.health != seat.recorded_health]
+        """Save the health of proxies that has changed since the last time; raises Unavailable."""
+        changed = [
+            (pooled, pooled.health)
+            for pooled in self._pool.proxies
+            if pooled.health != pooled.recorded_health
+        ]
         await self._table.record_results(
             replace(
-                row_of(seat.proxy, standing),
-                success_count=standing.success_count - seat.recorded_health.success_count,
+                proxy_row_of(pooled.proxy, health),
+                success_count=health.success_count - pooled.recorded_health.success_count,
             )
-            for seat, standing in told
+            for pooled, health in changed
         )
-        for seat, standing in told:
-            seat.recorded_health = standing
+        for pooled, health in changed:
+            pooled.recorded_health = health
 
     async def close(self) -> None:
-        """Tell what is left to tell, if it can be told now."""
+        """Save what has changed, if the database is available."""
         try:
             await self.save()
         except Unavailable as failure:
-            _log.warning("Proxies Not Told", why=failure.detail)
+            _log.emit(log_events.PROXY_TABLE_NOT_UPDATED, why=failure.detail)
 
-    def _opened(self, row: ProxyRow) -> Proxy | None:
+    def _decrypt(self, row: ProxyRow) -> Proxy | None:
         proxy = Proxy(row.protocol, row.host, row.port, row.username)
         try:
             return replace(proxy, password=self._seals.decrypt(row.encrypted_password))
         except DecryptionFailed as failure:
-            if proxy.key not in self._left_out:
-                _log.error("Proxy Left Out", proxy=proxy.display_url, why=str(failure))
-                self._left_out.add(proxy.key)
+            if proxy.key not in self._undecryptable:
+                _log.emit(log_events.PROXY_PASSWORD_UNREADABLE, proxy=proxy.display_url, why=str(failure))
+                self._undecryptable.add(proxy.key)
             return None
 
 
-def row_of(proxy: Proxy, health: Standing, *, sealed_password: str = "") -> ProxyRow:
-    """Write a proxy as the table has it."""
+def proxy_row_of(proxy: Proxy, health: ProxyHealth, *, sealed_password: str = "") -> ProxyRow:
+    """Return a proxy and its health as a row of the table."""
     return ProxyRow(
         proxy.protocol,
         proxy.host,
@@ -97,9 +102,9 @@ def row_of(proxy: Proxy, health: Standing, *, sealed_password: str = "") -> Prox
     )
 
 
-def health_of(row: ProxyRow) -> Standing:
-    """Read how a proxy does."""
-    return Standing(
+def health_of(row: ProxyRow) -> ProxyHealth:
+    """Return the health stored in a row."""
+    return ProxyHealth(
         row.is_active,
         row.success_count,
         row.failure_count,

@@ -1,1 +1,1 @@
-"""TODO: state."""
+"""State around requests: leases, cookies, memory budget, connectivity, metrics, heartbeat."""

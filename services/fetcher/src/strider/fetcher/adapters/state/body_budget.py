@@ -1,8 +1,7 @@
-"""How many bytes of bodies there are at a time, read and not yet spoken.
+"""Memory budget of bodies that were read and not yet published.
 
-A reader that goes over the budget waits, and with it (by the connection's flow control) its server.
-Only who has held bytes for the longest goes on all the same: somebody must come to an end for the
-others to go on. Before a request is begun there has to be room at all.
+A reader beyond the budget waits, and with it (by flow control) its server. Only the one that has held bytes
+for the longest goes on: one has to finish before the others can. Before a request starts there must be room.
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ from typing import Final
 from strider.messaging.errors import Unavailable
 
 READINESS_PART = "memory"
-"""The name under which readiness shows that too many bodies are in hand."""
+"""Name under which readiness reports that too many bodies are in memory."""
 MIN_RESERVE_DIVISOR: Final = 8
 MAX_RESERVE_DIVISOR: Final = 2
-"""So large a part of the budget, at least and at most, is for what comes while readers are stopping."""
+"""Fractions of the budget, at least and at most, that are reserved for what arrives while readers stop."""
 BYTES_PER_READER: Final = 128 * 1024
-"""What comes of one body between the look at the budget and the moment that its reader has stopped."""
+"""Bytes of one body that may arrive between the check of the budget and the stop of its reader."""
 
 
-class Holding:
-    """The bytes of one body. Whoever forgets to give them back has done so when it is gone."""
+class BodyHold:
+    """The bytes of one body in the budget; released at the latest when it is garbage-collected."""
 
     __slots__ = ("__weakref__", "_budget", "size_bytes")
 
@@ -32,16 +31,16 @@ class Holding:
         self.size_bytes = 0
 
     def add(self, size_bytes: int) -> Awaitable[None] | None:
-        """Hold more; gives what must be waited for where that is too much."""
+        """Hold more bytes; returns what has to be awaited if the budget is exceeded."""
         self._budget.grow(self, size_bytes)
         return self.wait_if_over()
 
     def wait_if_over(self) -> Awaitable[None] | None:
-        """Give what must be waited for before more is read, where there is too much in hand."""
+        """Return what has to be awaited before reading on, if the budget is exceeded."""
         return self._budget.wait_until_allowed(self) if self._budget.is_over else None
 
     def release(self) -> None:
-        """Give everything back."""
+        """Return all bytes to the budget."""
         if self.size_bytes:
             self._budget.shrink(self)
 
@@ -50,71 +49,73 @@ class Holding:
 
 
 class BodyBudget:
-    """The bodies in hand of one process."""
+    """The bodies of one process."""
 
     def __init__(
-        self, total_bytes: int, *, patience_seconds: float = 20.0, bytes_per_reader: int = BYTES_PER_READER
+        self, total_bytes: int, *, wait_seconds: float = 20.0, bytes_per_reader: int = BYTES_PER_READER
     ) -> None:
         self._total_bytes = total_bytes
         self._bytes_per_reader = bytes_per_reader
-        self._wait_seconds = patience_seconds
-        self._held = 0
+        self._wait_seconds = wait_seconds
+        self._held_bytes = 0
         self._holders: dict[int, None] = {}
         """By identity, the oldest first."""
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._waiters: set[asyncio.Future[None]] = set()
 
     @property
     def held_bytes(self) -> int:
-        """What is in hand now."""
-        return self._held
+        """Bytes that are held now."""
+        return self._held_bytes
 
     @property
     def is_over(self) -> bool:
-        """Whether there is more in hand than there should be: all who read now may still get a little."""
+        """Whether the budget is exceeded; the reserve lets all current readers still receive a little."""
         total = self._total_bytes
         kept_free = max(total // MIN_RESERVE_DIVISOR, len(self._holders) * self._bytes_per_reader)
-        return self._held > total - min(kept_free, total // MAX_RESERVE_DIVISOR)
+        return self._held_bytes > total - min(kept_free, total // MAX_RESERVE_DIVISOR)
 
-    def open_hold(self) -> Holding:
-        """Begin with a body."""
-        return Holding(self)
+    def open_hold(self) -> BodyHold:
+        """Return a hold for a new body."""
+        return BodyHold(self)
 
     async def wait_for_room(self) -> None:
-        """Wait until another body may be begun; Unavailable says that it takes too long."""
+        """Wait until another body may be read; Unavailable if that takes too long."""
         if not self.is_over:
             return
         try:
             async with asyncio.timeout(self._wait_seconds):
                 while self.is_over:
-                    await self._change()
+                    await self._wait_for_change()
         except TimeoutError:
-            raise Unavailable(READINESS_PART, f"{self._held} bytes of bodies wait to be taken") from None
+            raise Unavailable(
+                READINESS_PART, f"{self._held_bytes} bytes of bodies wait to be published"
+            ) from None
 
-    async def wait_until_allowed(self, holding: Holding) -> None:
-        """Wait until there is room, or nobody holds bytes for longer."""
-        while self.is_over and next(iter(self._holders), None) != id(holding):
-            await self._change()
+    async def wait_until_allowed(self, hold: BodyHold) -> None:
+        """Wait until there is room, or this hold is the oldest."""
+        while self.is_over and next(iter(self._holders), None) != id(hold):
+            await self._wait_for_change()
 
-    def grow(self, holding: Holding, size_bytes: int) -> None:
-        """Count bytes in."""
-        holding.size_bytes += size_bytes
-        self._held += size_bytes
-        self._holders.setdefault(id(holding))
+    def grow(self, hold: BodyHold, size_bytes: int) -> None:
+        """Add bytes of a hold."""
+        hold.size_bytes += size_bytes
+        self._held_bytes += size_bytes
+        self._holders.setdefault(id(hold))
 
-    def shrink(self, holding: Holding) -> None:
-        """Count bytes out, and let whoever waits look again."""
-        self._held -= holding.size_bytes
-        holding.size_bytes = 0
-        self._holders.pop(id(holding), None)
-        waiting, self._waiting = self._waiting, set()
+    def shrink(self, hold: BodyHold) -> None:
+        """Remove the bytes of a hold, and wake the waiters."""
+        self._held_bytes -= hold.size_bytes
+        hold.size_bytes = 0
+        self._holders.pop(id(hold), None)
+        waiting, self._waiters = self._waiters, set()
         for waiter in waiting:
             if not waiter.done():
                 waiter.set_result(None)
 
-    async def _change(self) -> None:
+    async def _wait_for_change(self) -> None:
         waiter = asyncio.get_running_loop().create_future()
-        self._waiting.add(waiter)
+        self._waiters.add(waiter)
         try:
             await waiter
         finally:
-            self._waiting.discard(waiter)
+            self._waiters.discard(waiter)

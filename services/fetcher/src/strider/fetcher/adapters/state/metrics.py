@@ -1,6 +1,7 @@
-"""What the fetcher has in hand and has done: as metrics, and for its heartbeats.
+"""Metrics of the fetcher: requests in flight, outcomes, bytes, rates.
 
-Called for every request, hence short. Rates are over the last minute, by steps of a few seconds.
+Its heartbeat publishes the same counts. Called for every request, hence short. Rates are over the
+last minute, in steps of a few seconds.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from strider.storage.worker_heartbeats import WorkerTotals
 
 RATE_SECONDS: Final = 60.0
 
-PAGES: Final = Metric("crawler_pages_fetched_total", "counter", "Requests for pages that brought one.")
-STATUS: Final = Metric("crawler_http_status_total", "counter", "Answers by status.", ("status",))
+PAGES: Final = Metric("crawler_pages_fetched_total", "counter", "Page requests that returned a page.")
+STATUS: Final = Metric("crawler_http_status_total", "counter", "Responses by status.", ("status",))
 ENDED: Final = Metric(
     "crawler_fetches_total",
     "counter",
-    "Requests that are over.",
+    "Finished requests by outcome.",
     ("outcome", "error"),
 )
-BYTES: Final = Metric("crawler_bytes_downloaded_total", "counter", "Bytes of bodies, as they were sent.")
-PER_SECOND: Final = Metric("crawler_pages_per_second", "gauge", "Pages a second, over the last minute.")
+BYTES: Final = Metric("crawler_bytes_downloaded_total", "counter", "Bytes of bodies, as sent.")
+PER_SECOND: Final = Metric("crawler_pages_per_second", "gauge", "Pages per second, over the last minute.")
 SUCCESS_RATE: Final = Metric(
-    "crawler_fetch_success_rate", "gauge", "Share of requests that were answered well, over the last minute."
+    "crawler_fetch_success_rate", "gauge", "Share of requests that succeeded, over the last minute."
 )
 FETCHER_METRICS: Final = (PAGES, STATUS, ENDED, BYTES, PER_SECOND, SUCCESS_RATE)
 
@@ -37,15 +38,15 @@ _SUCCESSFUL: Final = frozenset({FetchOutcome.FETCHED, FetchOutcome.NOT_MODIFIED,
 
 @dataclass(frozen=True, slots=True)
 class _RateSample:
-    """What had been done at some moment."""
+    """Counts at a moment."""
 
     at: float
     pages: int
-    well: int
-    ended: int
+    successful: int
+    finished: int
 
 
-class Tally:
+class FetchMetrics:
     """Counts requests."""
 
     def __init__(self, metrics: Metrics, *, clock: Clock) -> None:
@@ -53,34 +54,34 @@ class Tally:
             metrics.declare(metric)
         self._metrics = metrics
         self._clock = clock
-        self._in_hand: dict[str, str] = {}
+        self._in_flight: dict[str, str] = {}
         """URL by lease, the oldest first."""
-        self._pages = self._successful = self._ended = self._bytes = 0
-        self._told = WorkerTotals()
-        self._steps = deque([_RateSample(clock.monotonic(), 0, 0, 0)])
+        self._pages = self._successful = self._finished = self._bytes = 0
+        self._reported = WorkerTotals()
+        self._samples = deque([_RateSample(clock.monotonic(), 0, 0, 0)])
 
     @property
     def in_flight(self) -> int:
-        """How many requests are being worked on."""
-        return len(self._in_hand)
+        """How many requests are running."""
+        return len(self._in_flight)
 
     @property
     def current_url(self) -> str:
-        """The URL that has been in hand for the longest time."""
-        return next(iter(self._in_hand.values()), "")
+        """The URL that has been running for the longest time; empty if there is none."""
+        return next(iter(self._in_flight.values()), "")
 
     def request_started(self, request: FetchRequested) -> None:
-        """Note that a request was taken in hand."""
-        self._in_hand[request.lease_id] = request.url
+        """Record that a request was started."""
+        self._in_flight[request.lease_id] = request.url
 
     def request_finished(self, lease_id: str, completed: FetchCompleted | None) -> None:
-        """Note that a request is done with; None where nothing came of it."""
-        self._in_hand.pop(lease_id, None)
+        """Record that a request has ended; None if it has no outcome."""
+        self._in_flight.pop(lease_id, None)
         if completed is None:
             return
         count = self._metrics.count
         count(ENDED, completed.outcome, completed.error_class)
-        self._ended += 1
+        self._finished += 1
         if completed.outcome in _SUCCESSFUL:
             self._successful += 1
         if completed.status:
@@ -93,27 +94,29 @@ class Tally:
             self._pages += 1
 
     def update_rates(self) -> None:
-        """Work out the rates anew."""
-        now, steps = self._clock.monotonic(), self._steps
-        steps.append(_RateSample(now, self._pages, self._successful, self._ended))
-        while len(steps) > 2 and steps[1].at <= now - RATE_SECONDS:  # noqa: PLR2004  # a beginning and an end
-            steps.popleft()
-        first, last = steps[0], steps[-1]
+        """Recompute the rates."""
+        now, samples = self._clock.monotonic(), self._samples
+        samples.append(_RateSample(now, self._pages, self._successful, self._finished))
+        while len(samples) > 2 and samples[1].at <= now - RATE_SECONDS:  # noqa: PLR2004  # a first and a last
+            samples.popleft()
+        first, last = samples[0], samples[-1]
         if last.at > first.at:
             self._metrics.set(PER_SECOND, value=(last.pages - first.pages) / (last.at - first.at))
-        if last.ended > first.ended:
-            self._metrics.set(SUCCESS_RATE, value=(last.well - first.well) / (last.ended - first.ended))
+        if last.finished > first.finished:
+            self._metrics.set(
+                SUCCESS_RATE, value=(last.successful - first.successful) / (last.finished - first.finished)
+            )
 
     def unreported_counts(self) -> tuple[WorkerTotals, WorkerTotals]:
-        """Give what was done since it was told last, and what to hand to `told` once that is told."""
-        total = WorkerTotals(self._pages, self._ended - self._successful, self._bytes)
-        news = WorkerTotals(
-            total.pages_crawled - self._told.pages_crawled,
-            total.pages_failed - self._told.pages_failed,
-            total.bytes_downloaded - self._told.bytes_downloaded,
+        """Return the counts since the last report, and the total to pass to `mark_reported`."""
+        total = WorkerTotals(self._pages, self._finished - self._successful, self._bytes)
+        unreported = WorkerTotals(
+            total.pages_crawled - self._reported.pages_crawled,
+            total.pages_failed - self._reported.pages_failed,
+            total.bytes_downloaded - self._reported.bytes_downloaded,
         )
-        return news, total
+        return unreported, total
 
     def mark_reported(self, total: WorkerTotals) -> None:
-        """Remember what was told."""
-        self._told = total
+        """Record that a total was reported."""
+        self._reported = total

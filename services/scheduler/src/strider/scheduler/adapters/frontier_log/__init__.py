@@ -1,1 +1,1 @@
-"""TODO: frontier_log."""
+"""Frontier log: the topics frontier and hosts, written in transactions and read at takeover."""

@@ -1,8 +1,8 @@
-"""Records of entries, read no further than a working set needs.
+"""Decode entry records only as far as the working set needs, for fast rebuilds.
 
-Most of what a record says it shares with many others, byte for byte: that is read once, by the codec,
-and known again by its bytes. What is an entry's own is taken as it stands. What has more to it (lists,
-texts beyond ASCII, another version of the schema) is read whole.
+Records share most of their bytes with many others: shared parts are decoded once, by the codec, and looked up
+by their bytes. Fields of a single entry are copied as bytes. Anything else (lists, text beyond ASCII, another
+version of the schema) is decoded whole by the codec.
 """
 
 from __future__ import annotations
@@ -18,40 +18,41 @@ from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER
 from strider.frontier.entry_encoding import RARE_DEFAULTS, EntryShape, RareValues, encode_text, shape_of
 from strider.frontier.rebuild_records import RecordedEntry, SharedFields
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.scheduler.core.entries.state import FORGOTTEN_REASONS, is_forgotten
 from strider.scheduler.ports import ClosedEntry
 
 _CLOSED: Final = frozenset({EntryState.COMPLETED, EntryState.FAILED})
 _EMPTY_TEXT: Final = 0
-"""How an event ends whose last field is a text without characters."""
+"""Last byte of an event whose last field is an empty string."""
 
 _NO_LISTS: Final = RARE_DEFAULTS[:2]
 _NO_END: Final = RARE_DEFAULTS[:-2]
-"""The rare fields begin with lists, and end with what a record tells early."""
+"""The rare fields begin with lists, and end with fields that are decoded first."""
 
 _log = logger("scheduler")
 
 
 @dataclass(slots=True)
 class _RunTemplate:
-    """What records of one run share that are as far for the same reason."""
+    """Fields shared by the records of one run with the same state and reason."""
 
-    like: EntryRecorded
+    template: EntryRecorded
     is_closed: bool
     may_be_forgotten: bool
     moulds: dict[tuple[bytes, ...], SharedFields] = field(default_factory=dict)
 
 
 class EntryRecordDecoder:
-    """Reads the records of one shard, and remembers what they share."""
+    """Decodes the records of one shard, and caches what they share."""
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
         self._runs: dict[tuple[bytes, ...], _RunTemplate] = {}
         self._moulds: dict[EntryShape, SharedFields] = {}
-        """Of records that were read whole."""
-        self._begin = FieldPeeker(
+        """Templates of records that were decoded whole."""
+        self._decode_begin = FieldPeeker(
             codec, FRONTIER,
             "job_id", "url_key", "url", "group", "state..crawl_spec_id", "fetch_sequence", "updated_at_ms",
             "reason", "body_bytes", "busy_ms",
@@ -61,8 +62,8 @@ class EntryRecordDecoder:
             "kind..is_start", "referrer", "tries..status", "discovered_at_ms", "due_at_ms",
             first_field="kind",
         )  # fmt: skip
-        self._middle, self._empty_end = middle.read_at, middle.empty_suffix
-        self._rest = FieldPeeker(
+        self._decode_middle, self._empty_end = middle.read_at, middle.empty_suffix
+        self._decode_end = FieldPeeker(
             codec, FRONTIER,
             "fetched_at_ms", "closed_at_ms", "next_crawl_at_ms", "interval_seconds", "changed_at_ms",
             "unchanged_count", "losses..losses", "raw_hash", "text_hash", "etag", "last_modified",
@@ -71,23 +72,25 @@ class EntryRecordDecoder:
         ).read_at  # fmt: skip
 
     def decode(self, key: bytes, value: bytes) -> RecordedEntry | ClosedEntry | None:
-        """Read a record; None, and a word about it, where it cannot be read."""
-        seen = self._begin(value)
+        """Decode a record; None, and a log event, where it cannot be decoded."""
+        seen = self._decode_begin(value)
         try:
-            if seen is not None and (found := self._decode_partly(value, seen)) is not None:
-                return found
+            if seen is not None and (decoded := self._decode_partly(value, seen)) is not None:
+                return decoded
             entry = self._codec.decode(FRONTIER, value)
         except DecodeError as failure:
-            _log.error("Record Unreadable", topic=FRONTIER.name, key=repr(key), why=str(failure))
+            _log.emit(
+                log_events.FRONTIER_RECORD_UNREADABLE, topic=FRONTIER.name, key=repr(key), why=str(failure)
+            )
             return None
-        return _closed_entry(entry) if entry.state in _CLOSED else self._whole(entry)
+        return _closed_entry(entry) if entry.state in _CLOSED else self._from_entry(entry)
 
     def _decode_partly(self, value: bytes, seen: PeekedFields) -> RecordedEntry | ClosedEntry | None:
         job, url_key, url, _, run_bytes, sequence, updated, reason, size, busy, _ = seen
-        run = self._runs.get((job, run_bytes, reason)) or self._run(value, job, run_bytes, reason)
+        run = self._runs.get((job, run_bytes, reason)) or self._run_of(value, job, run_bytes, reason)
         if run.is_closed and not run.may_be_forgotten and value[-1] == _EMPTY_TEXT:
-            return ClosedEntry(run.like, url_key, url, sequence, updated, size, busy)
-        own = self._own(value, seen, run)
+            return ClosedEntry(run.template, url_key, url, sequence, updated, size, busy)
+        own = self._decode_entry_fields(value, seen, run)
         if own is None or not run.is_closed:
             return own
         like = own.shared.sample
@@ -95,17 +98,19 @@ class EntryRecordDecoder:
             like, url_key, url, sequence, updated, size, busy, own.seed_token, is_forgotten(like)
         )
 
-    def _own(self, value: bytes, seen: PeekedFields, run: _RunTemplate) -> RecordedEntry | None:
-        """Take what is an entry's own; None where the codec has to read it."""
+    def _decode_entry_fields(
+        self, value: bytes, seen: PeekedFields, run: _RunTemplate
+    ) -> RecordedEntry | None:
+        """Decode the fields of a single entry; None where the codec has to decode the record."""
         _, url_key, url, group, _, sequence, updated, _, size, busy, at = seen
-        middle = self._middle(value, at)
+        middle = self._decode_middle(value, at)
         if middle is None:
             return None
-        kind, referrer, tries, found, due, at = middle
+        kind, referrer, tries, discovered, due, at = middle
         if value[at:] == self._empty_end:
             shared: tuple[bytes, ...] = (kind, tries)
             rare = (*_NO_END, size, busy) if size or busy else RARE_DEFAULTS
-        elif (end := self._end(value, at)) is not None:
+        elif (end := self._decode_rare_fields(value, at)) is not None:
             shared, rare = (kind, tries, *end[0]), (*end[1], size, busy)
         else:
             return None
@@ -114,27 +119,33 @@ class EntryRecordDecoder:
         mould = run.moulds.get(shared)
         if mould is None:
             mould = run.moulds[shared] = SharedFields.of(self._codec.decode(FRONTIER, value))
-        return RecordedEntry(mould, url_key, url, group, referrer, sequence, updated, found, due, rare)
+        return RecordedEntry(mould, url_key, url, group, referrer, sequence, updated, discovered, due, rare)
 
-    def _end(self, value: bytes, at: int) -> tuple[tuple[bytes, bytes], RareValues] | None:
-        """Read what only some entries have: what of it is shared, and the rare fields up to there."""
-        rest = self._rest(value, at)
-        if rest is None or rest[-1] != len(value):
+    def _decode_rare_fields(self, value: bytes, at: int) -> tuple[tuple[bytes, bytes], RareValues] | None:
+        """Decode fields that only some entries have: the shared ones, and the rare ones up to there."""
+        fields = self._decode_end(value, at)
+        if fields is None or fields[-1] != len(value):
             return None
-        times, losses, texts, needs_rendering, more = rest[:6], rest[6], rest[7:11], rest[11], rest[12:14]
+        times, losses, texts, needs_rendering, more = (
+            fields[:6],
+            fields[6],
+            fields[7:11],
+            fields[11],
+            fields[12:14],
+        )
         try:
-            told = [each.decode() for each in (*texts, *more)]
+            texts_read = [each.decode() for each in (*texts, *more)]
         except UnicodeDecodeError:
             return None
-        return (losses, needs_rendering), (*_NO_LISTS, *times, *told)
+        return (losses, needs_rendering), (*_NO_LISTS, *times, *texts_read)
 
-    def _whole(self, entry: EntryRecorded) -> RecordedEntry:
+    def _from_entry(self, entry: EntryRecorded) -> RecordedEntry:
         shape = shape_of(entry)
         if (mould := self._moulds.get(shape)) is None:
             mould = self._moulds[shape] = SharedFields.of(entry)
         return RecordedEntry.of(entry, mould)
 
-    def _run(self, value: bytes, *names: bytes) -> _RunTemplate:
+    def _run_of(self, value: bytes, *names: bytes) -> _RunTemplate:
         entry = self._codec.decode(FRONTIER, value)
         run = _RunTemplate(entry, entry.state in _CLOSED, entry.reason in FORGOTTEN_REASONS)
         self._runs[names] = run

@@ -1,1 +1,1 @@
-"""TODO: budgets."""
+"""Budgets of runs: limits, usage, reservations, and their division among shards."""

@@ -1,6 +1,6 @@
-"""What a run may spend: pages, bytes and time; in all, with one host, with one registrable domain.
+"""Budget limits of a run: pages, bytes and time; in all, per host, per registrable domain.
 
-Takes what a crawl spec says, and for what it leaves open what is configured. Zeros set no limit.
+Taken from the crawl spec, and from the configuration where the spec sets none. Zero is no limit.
 """
 
 from __future__ import annotations
@@ -14,101 +14,103 @@ from strider.contracts.partitioning import registrable_domain
 MEBIBYTE: Final = 1 << 20
 
 MIN_REQUEST_MS: Final = 1_000
-"""A request that may take less is not worth a connection."""
+"""Shortest request worth a connection."""
 
 MAX_WASTE_DIVISOR: Final = 64
-"""Of a budget of bytes, at most one part in so many is left over: too little for a page."""
+"""At most one part in this many of a byte budget is left unspent, as too little for a page."""
 
 MAX_CACHED_SPECS: Final = 4_096
 
 
 class BudgetAmount(NamedTuple):
-    """Something spent, or to be spent."""
+    """An amount spent or to be spent."""
 
     pages: int = 0
     bytes: int = 0
     ms: int = 0
 
     def plus(self, other: BudgetAmount) -> BudgetAmount:
-        """Add."""
+        """Return the sum."""
         return BudgetAmount(self.pages + other.pages, self.bytes + other.bytes, self.ms + other.ms)
 
     def minus(self, other: BudgetAmount) -> BudgetAmount:
-        """Take away."""
+        """Return the difference."""
         return BudgetAmount(self.pages - other.pages, self.bytes - other.bytes, self.ms - other.ms)
 
 
-NOTHING: Final = BudgetAmount()
+NO_AMOUNT: Final = BudgetAmount()
 DEFAULT_REQUEST_AMOUNT: Final = BudgetAmount(1, 10 * MEBIBYTE, 30_000)
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetLimits:
-    """What one run may spend. Its own time is what passes from its first request on; that of hosts and
-    domains is what requests take.
+    """Limits of one run.
+
+    The run's own time passes from its first request on; that of hosts and domains is the time of their
+    requests.
     """
 
-    run: BudgetAmount = NOTHING
-    host: BudgetAmount = NOTHING
-    domain: BudgetAmount = NOTHING
+    run: BudgetAmount = NO_AMOUNT
+    host: BudgetAmount = NO_AMOUNT
+    domain: BudgetAmount = NO_AMOUNT
     request: BudgetAmount = DEFAULT_REQUEST_AMOUNT
-    """What one request may cost at most."""
+    """Most that one request may cost."""
 
     @property
     def has_any(self) -> bool:
         """Whether anything is limited."""
-        return self.run != NOTHING or self.has_local
+        return self.run != NO_AMOUNT or self.has_local
 
     @property
     def has_local(self) -> bool:
         """Whether hosts or domains are limited."""
-        return self.host != NOTHING or self.domain != NOTHING
+        return self.host != NO_AMOUNT or self.domain != NO_AMOUNT
 
     def local_limits(self, host: str) -> tuple[tuple[str, BudgetAmount], ...]:
-        """Name the limited places that a host belongs to, each with its limits."""
+        """Return the limited scopes of a host (itself, its domain), each with its limits."""
         if not self.has_local:
             return ()
-        found = []
-        if self.host != NOTHING:
-            found.append((f"host {host}", self.host))
-        if self.domain != NOTHING:
-            found.append((f"domain {registrable_domain(host)}", self.domain))
-        return tuple(found)
+        limits = []
+        if self.host != NO_AMOUNT:
+            limits.append((f"host {host}", self.host))
+        if self.domain != NO_AMOUNT:
+            limits.append((f"domain {registrable_domain(host)}", self.domain))
+        return tuple(limits)
 
 
 NO_LIMITS: Final = BudgetLimits()
 
 
-def scrap(limit: int, page: int) -> int:
-    """Say how many bytes of a budget are too few to ask for a page."""
+def smallest_useful_bytes(limit: int, page: int) -> int:
+    """Return the number of bytes below which the rest of a budget is too little for a page."""
     return max(1, min(page, limit // MAX_WASTE_DIVISOR))
 
 
 class BudgetLimitsCache:
-    """The limits of crawl specs, of which there are few and which are asked for at every request."""
+    """Limits by crawl spec, which are few and looked up for every request."""
 
     def __init__(self, configured: BudgetLimits = NO_LIMITS) -> None:
         self._configured = configured
-        self._known: dict[str, BudgetLimits] = {}
+        self._by_spec: dict[str, BudgetLimits] = {}
 
     def get(self, spec: CrawlSpecDeclared) -> BudgetLimits:
-        """Give the limits of a spec."""
-        known = self._known.get(spec.crawl_spec_id)
-        if known is None:
-            if len(self._known) >= MAX_CACHED_SPECS:
-                self._known.clear()
-            known = self._known[spec.crawl_spec_id] = allowance_of(spec, self._configured)
-        return known
+        """Return the limits of a spec."""
+        limits = self._by_spec.get(spec.crawl_spec_id)
+        if limits is None:
+            if len(self._by_spec) >= MAX_CACHED_SPECS:
+                self._by_spec.clear()
+            limits = self._by_spec[spec.crawl_spec_id] = limits_of_spec(spec, self._configured)
+        return limits
 
 
-def allowance_of(spec: CrawlSpecDeclared, configured: BudgetLimits = NO_LIMITS) -> BudgetLimits:
-    """Read a spec."""
+def limits_of_spec(spec: CrawlSpecDeclared, configured: BudgetLimits = NO_LIMITS) -> BudgetLimits:
+    """Return the limits of a spec, with configured ones where it sets none."""
     return BudgetLimits(
-        run=_most(spec.max_pages, spec.max_bytes, spec.max_seconds, configured.run),
-        host=_most(
+        run=_limit_of(spec.max_pages, spec.max_bytes, spec.max_seconds, configured.run),
+        host=_limit_of(
             spec.max_pages_per_host, spec.max_bytes_per_host, spec.max_seconds_per_host, configured.host
         ),
-        domain=_most(
+        domain=_limit_of(
             spec.max_pages_per_domain,
             spec.max_bytes_per_domain,
             spec.max_seconds_per_domain,
@@ -118,7 +120,7 @@ def allowance_of(spec: CrawlSpecDeclared, configured: BudgetLimits = NO_LIMITS) 
     )
 
 
-def _most(pages: int, size_bytes: int, seconds: int, configured: BudgetAmount) -> BudgetAmount:
+def _limit_of(pages: int, size_bytes: int, seconds: int, configured: BudgetAmount) -> BudgetAmount:
     return BudgetAmount(
         pages or configured.pages, size_bytes or configured.bytes, seconds * 1000 or configured.ms
     )

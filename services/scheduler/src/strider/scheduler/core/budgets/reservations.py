@@ -1,12 +1,12 @@
-"""May a run still ask for a page of a shard, and what may that cost?
+"""Reserve budget for a request, and settle it with what the request cost.
 
-What a request may cost at most is set aside when it is asked for, what it did cost is noted when it came,
-and the rest is free again. So a run never spends more than it may. Failures do not eat its budget of
-pages, but bytes and time they do take. Where less is left than a page may have, and nothing more can
-come, the request gets what is left: so nothing remains that somebody could use.
+The most that a request may cost is reserved before it is released; its actual cost is recorded with its
+outcome, and the rest is free again: a run never spends more than its budget. Failures cost bytes and time but
+no page. Where less is left than a page may cost and nothing more can come, the request gets that remainder,
+so nothing usable is left over.
 
-How much of a run's budget a shard has is `quota`'s, what it says about that is `claims`'.
-Hosts and domains belong to one shard, so nobody else is asked about them.
+How a budget is divided among shards is `ledger`'s, what a shard publishes about its share is `claims`'. Hosts
+and domains belong to one shard, so their limits need no other shard.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, JobEvent
 
-from .claims import ShardOwner, claim, claim_event
-from .ledger import BudgetMeasure, Ledger
-from .limits import NO_LIMITS, NOTHING, BudgetAmount, BudgetLimits, BudgetLimitsCache
+from .claims import ShardOwner, claim_event, next_claim
+from .ledger import BudgetLedger, BudgetMeasure
+from .limits import NO_AMOUNT, NO_LIMITS, BudgetAmount, BudgetLimits, BudgetLimitsCache
 from .usage import BudgetedFetch, BudgetReservation, ShardUsage
 
 OUTCOME_TIMEOUT_SECONDS: Final = 45.0
-"""How much later than its page the outcome of a request may be read: longer than a request may take."""
+"""How long after its page an outcome may still be read: longer than a request may take."""
 
 
 class ReservationStatus(StrEnum):
-    """Answer to asking for a page."""
+    """Status of a reservation."""
 
     GRANTED = "given"
-    FULL = "full"
-    """All that the shard has is under way, or more is asked for."""
+    MUST_WAIT = "full"
+    """The shard's share is in use, or more was claimed: try again."""
     EXHAUSTED = "used_up"
 
 
 @dataclass(frozen=True, slots=True)
 class ReservationResult:
-    """Answer to asking for a page, and what goes with it."""
+    """Result of a reservation."""
 
     status: ReservationStatus
     detail: str = ""
-    """What is used up."""
-    amount: BudgetAmount = NOTHING
-    """What the request may cost, where that is less than its crawl spec allows."""
+    """Measure that is exhausted."""
+    amount: BudgetAmount = NO_AMOUNT
+    """Limit of the request, where that is less than its crawl spec allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReservationRequest:
-    """A request that may be made, if there is budget for it."""
+    """Request that needs budget."""
 
     execution_id: str
     lease_id: str
@@ -61,159 +61,167 @@ class ReservationRequest:
 
 @dataclass(slots=True)
 class _Recount:
-    """Counting anew what a shard has spent, from its truth."""
+    """Recount of what a shard has spent, from its frontier log."""
 
     until: float = inf
-    """When runs with a budget go on."""
-    later: list[BudgetedFetch] = field(default_factory=list)
-    """What came meanwhile; the truth may have it or not."""
-    ended: set[str] = field(default_factory=set)
-    """Leases that ended meanwhile: who looks at leases may still see them, until their ends are written."""
+    """Monotonic time at which runs with a budget continue."""
+    deferred: list[BudgetedFetch] = field(default_factory=list)
+    """Fetches recorded meanwhile; the log may have them or not."""
+    ended_leases: set[str] = field(default_factory=set)
+    """Leases that ended meanwhile: the working set may still show them until their ends are written."""
 
 
 GRANTED: Final = ReservationResult(ReservationStatus.GRANTED)
-FULL: Final = ReservationResult(ReservationStatus.FULL)
+MUST_WAIT: Final = ReservationResult(ReservationStatus.MUST_WAIT)
 
 
 class RunBudgets:
-    """The budgets of all runs that have one, in the shards that this process owns."""
+    """Budgets of all runs that have one, in the shards that this process owns."""
 
     def __init__(self, configured: BudgetLimits = NO_LIMITS) -> None:
-        self.ledger = Ledger()
+        self.ledger = BudgetLedger()
         self._limits_cache = BudgetLimitsCache(configured)
         self._usages: dict[tuple[int, str], ShardUsage] = {}
-        self._counts: dict[int, _Recount] = {}
+        self._recounts: dict[int, _Recount] = {}
 
-    def allowance_of(self, spec: CrawlSpecDeclared) -> BudgetLimits:
-        """Give what a run of a crawl spec may spend."""
+    def limits_of(self, spec: CrawlSpecDeclared) -> BudgetLimits:
+        """Return the budget limits of a crawl spec."""
         return self._limits_cache.get(spec)
 
     def reserve(
-        self, bid: ReservationRequest, *, owner: ShardOwner, now: float, now_ms: int = 0
+        self, request: ReservationRequest, *, owner: ShardOwner, now: float, now_ms: int = 0
     ) -> ReservationResult:
-        """Ask for a place."""
-        limits, run, shard = bid.limits, bid.execution_id, owner.shard
+        """Reserve budget for a request."""
+        limits, run, shard = request.limits, request.execution_id, owner.shard
         if not limits.has_any:
             return GRANTED
         if self._is_recounting(shard, now):
-            return FULL
-        account = self._usage_of(shard, run, limits)
-        account.asked_at = now
-        if place_of(bid.lease_id) in account.reservations:
+            return MUST_WAIT
+        usage = self._usage_of(shard, run, limits)
+        usage.requested_at = now
+        if lease_sequence(request.lease_id) in usage.reservations:
             return GRANTED
         if detail := self.exhausted_measure(run, limits, now_ms=now_ms):
             return ReservationResult(ReservationStatus.EXHAUSTED, detail)
         share = self.ledger.share(run, shard)
-        if share.epoch != owner.epoch or share.claim_number < account.last_return:
-            account.is_waiting = True  # whoever comes later shall know that something was spent here
-            return FULL
-        return self._reserve_in_shard(account, bid, shard)
+        if share.epoch != owner.epoch or share.claim_number < usage.last_return:
+            usage.is_waiting = True  # a later owner has to find that something was spent here
+            return MUST_WAIT
+        return self._reserve_in_shard(usage, request, shard)
 
-    def _reserve_in_shard(self, usage: ShardUsage, bid: ReservationRequest, shard: int) -> ReservationResult:
-        wish = usage.request_amount(bid.entry_id)
-        local = usage.fit(wish, bid.host)
-        if local is None:
-            return FULL
-        if local[1]:
-            return ReservationResult(ReservationStatus.EXHAUSTED, local[1])
-        amount = self._fit_share(usage, bid.execution_id, shard, local[0])
+    def _reserve_in_shard(
+        self, usage: ShardUsage, request: ReservationRequest, shard: int
+    ) -> ReservationResult:
+        wanted = usage.request_amount(request.entry_id)
+        fitted = usage.fit_local_limits(wanted, request.host)
+        if fitted is None:
+            return MUST_WAIT
+        if fitted[1]:
+            return ReservationResult(ReservationStatus.EXHAUSTED, fitted[1])
+        amount = self._fit_share(usage, request.execution_id, shard, fitted[0])
         usage.is_waiting = amount is None
         if amount is None:
-            return FULL
-        is_cut = amount != wish
+            return MUST_WAIT
+        is_cut = amount != wanted
         usage.reserve(
-            place_of(bid.lease_id), BudgetReservation(bid.entry_id, bid.host, amount, is_cut=is_cut)
+            lease_sequence(request.lease_id),
+            BudgetReservation(request.entry_id, request.host, amount, is_reduced=is_cut),
         )
         return ReservationResult(ReservationStatus.GRANTED, "", amount) if is_cut else GRANTED
 
     def exhausted_measure(self, execution_id: str, limits: BudgetLimits, *, now_ms: int) -> str:
-        """Name what a run has nothing left of; empty while it may go on."""
+        """Return the measure that is exhausted; empty while the run may continue."""
         began_ms = self.ledger.started_ms(execution_id)
         if limits.run.ms and began_ms and now_ms >= began_ms + limits.run.ms:
             return "seconds"
         return self.ledger.exhausted_measure(execution_id)
 
     def exhausted_local_limit(self, shard: int, execution_id: str, host: str) -> str:
-        """Name the limit that a host of a shard has reached; empty while it has not."""
-        account = self._usages.get((shard, execution_id))
-        return "" if account is None else account.exhausted_local_limit(host)
+        """Return the limit that a host of a shard has reached; empty while it has not."""
+        usage = self._usages.get((shard, execution_id))
+        return "" if usage is None else usage.exhausted_local_limit(host)
 
-    def overdue(self, shard: int, *, now_ms: int) -> Iterator[str]:
-        """Name the runs of a shard whose time is over."""
+    def runs_out_of_time(self, shard: int, *, now_ms: int) -> Iterator[str]:
+        """Yield the runs of a shard whose time is over."""
         for held_by, run in self._usages:
             if held_by == shard:
                 limits = self._usages[held_by, run].limits
                 if limits.run.ms and self.exhausted_measure(run, limits, now_ms=now_ms) == "seconds":
                     yield run
 
-    def use(self, shard: int, fetch: BudgetedFetch) -> bool:
-        """Note what a request cost; says whether it was given less than its spec allows.
+    def record_fetch(self, shard: int, fetch: BudgetedFetch) -> bool:
+        """Record the cost of a request; return whether its limit had been reduced.
 
-        Of runs without a limit nothing is kept, since they may never end.
+        Nothing is kept for runs without a limit, since they may never end.
         """
         if not fetch.limits.has_any:
             return False
-        account = self._usage_of(shard, fetch.execution_id, fetch.limits)
-        hold = self._let_go(account, shard, fetch.lease_id)
+        usage = self._usage_of(shard, fetch.execution_id, fetch.limits)
+        reservation = self._release(usage, shard, fetch.lease_id)
         if self.needs_recount(shard):
-            self._counts[shard].later.append(fetch)
+            self._recounts[shard].deferred.append(fetch)
         else:
-            _spend(account, fetch)
-        return hold is not None and hold.is_cut
+            _record_fetch(usage, fetch)
+        return reservation is not None and reservation.is_reduced
 
     def record_settled_page(self, shard: int, fetch: BudgetedFetch, *, now: float) -> None:
-        """Note that a page came whose outcome is not read: it is waited for, but not for ever."""
+        """Record a page without its outcome; after a timeout its reservation counts as its cost."""
         if not fetch.limits.has_any:
             return
-        account, place = self._usage_of(shard, fetch.execution_id, fetch.limits), place_of(fetch.lease_id)
-        if place in account.reservations:
-            account.orphans.setdefault(place, (fetch, now))
+        usage, lease = (
+            self._usage_of(shard, fetch.execution_id, fetch.limits),
+            lease_sequence(fetch.lease_id),
+        )
+        if lease in usage.reservations:
+            usage.missing_outcomes.setdefault(lease, (fetch, now))
         else:
-            self.use(shard, fetch)
+            self.record_fetch(shard, fetch)
 
     def restore_fetch(self, shard: int, fetch: BudgetedFetch) -> None:
-        """Note what the truth says of an entry, while a shard is counted."""
+        """Record what the frontier log says of an entry, during a recount."""
         if fetch.limits.has_any:
-            _spend(self._usage_of(shard, fetch.execution_id, fetch.limits), fetch)
+            _record_fetch(self._usage_of(shard, fetch.execution_id, fetch.limits), fetch)
 
-    def give_back(self, shard: int, execution_id: str, lease_id: str) -> None:
-        """Note that a lease ended of which no outcome came."""
-        self._let_go(self._usages.get((shard, execution_id)), shard, lease_id)
+    def release_reservation(self, shard: int, execution_id: str, lease_id: str) -> None:
+        """Release the reservation of a lease that ended without an outcome."""
+        self._release(self._usages.get((shard, execution_id)), shard, lease_id)
 
-    def begin_count(self, shard: int) -> None:
-        """Forget what was known of a shard: what it spent is counted anew, from its truth."""
+    def begin_recount(self, shard: int) -> None:
+        """Drop the usage of a shard: it is recounted from the frontier log."""
         self.drop_shard(shard)
-        self._counts[shard] = _Recount()
+        self._recounts[shard] = _Recount()
 
     def needs_recount(self, shard: int) -> bool:
-        """Say whether nobody has counted yet what it spent."""
-        count = self._counts.get(shard)
+        """Whether the usage of a shard is not recounted yet."""
+        count = self._recounts.get(shard)
         return count is not None and count.until == inf
 
     def end_recount(self, shard: int, *, at: float, leased: Iterable[ReservationRequest] = ()) -> None:
-        """Go on at that time with what was counted; `leased` are the requests that are under way."""
-        count = self._counts.get(shard)
-        for fetch in () if count is None else count.later:
-            _spend(self._usage_of(shard, fetch.execution_id, fetch.limits), fetch)
-        for bid in leased:
-            is_over = count is not None and place_of(bid.lease_id) in count.ended
-            if bid.limits.has_any and not is_over:
-                account = self._usage_of(shard, bid.execution_id, bid.limits)
-                hold = BudgetReservation(bid.entry_id, bid.host, account.request_amount(bid.entry_id))
-                account.reserve(place_of(bid.lease_id), hold)
+        """Continue at a time with what was counted; `leased` are the requests in flight."""
+        count = self._recounts.get(shard)
+        for fetch in () if count is None else count.deferred:
+            _record_fetch(self._usage_of(shard, fetch.execution_id, fetch.limits), fetch)
+        for request in leased:
+            is_over = count is not None and lease_sequence(request.lease_id) in count.ended_leases
+            if request.limits.has_any and not is_over:
+                usage = self._usage_of(shard, request.execution_id, request.limits)
+                reservation = BudgetReservation(
+                    request.entry_id, request.host, usage.request_amount(request.entry_id)
+                )
+                usage.reserve(lease_sequence(request.lease_id), reservation)
         for run in list(self.ledger.runs_of_shard(shard)):
             self._restore_published_usage(self._usage_of(shard, run), run, shard)
         if count is not None:
-            self._counts[shard] = _Recount(until=at)
+            self._recounts[shard] = _Recount(until=at)
 
     def drop_shard(self, shard: int) -> None:
-        """Note that the shard is somebody else's now."""
-        self._counts.pop(shard, None)
+        """Drop the usage of a shard that another process owns now."""
+        self._recounts.pop(shard, None)
         for name in [name for name in self._usages if name[0] == shard]:
             del self._usages[name]
 
     def pending_claims(self, owner: ShardOwner, *, now: float, now_ms: int) -> Iterator[JobEvent]:
-        """Give what the shard has to say about its parts of budgets."""
+        """Yield the claims that a shard has to publish."""
         if self._is_recounting(owner.shard, now):
             return
         names = {run for shard, run in self._usages if shard == owner.shard}
@@ -222,21 +230,21 @@ class RunBudgets:
         for run in sorted(names | set(self.ledger.runs_of_shard(owner.shard))):
             if self.ledger.exhausted_measure(run):
                 continue
-            account = self._usage_of(owner.shard, run)
-            word = claim(run, account, owner, self.ledger, now=now)
-            if word is not None and account.should_publish(word, now=now):
-                yield claim_event(word, run, account, owner, self.ledger, now_ms=now_ms)
+            usage = self._usage_of(owner.shard, run)
+            claim = next_claim(run, usage, owner, self.ledger, now=now)
+            if claim is not None and usage.should_publish(claim, now=now):
+                yield claim_event(claim, run, usage, owner, self.ledger, now_ms=now_ms)
 
     def _fit_share(
         self, usage: ShardUsage, run: str, shard: int, wanted: BudgetAmount
     ) -> BudgetAmount | None:
-        """Cut a wish to what the shard's parts have left; None: more is to be asked for."""
+        """Reduce an amount to what the shard's shares have left; None where more has to be claimed."""
         for measure in BudgetMeasure:
             if not usage.run_limits[measure]:
                 continue
-            wanted = wanted.pages if measure is BudgetMeasure.PAGES else wanted.bytes
+            needed = wanted.pages if measure is BudgetMeasure.PAGES else wanted.bytes
             left = self.ledger.share(run, shard, measure).allowed - usage.used_or_reserved_of(measure)
-            if left >= wanted:
+            if left >= needed:
                 continue
             is_last = not usage.reservations and self.ledger.pool(run, measure).holds_remainder(shard)
             if measure is BudgetMeasure.PAGES or not is_last or left < usage.smallest_useful_bytes:
@@ -245,53 +253,53 @@ class RunBudgets:
         return wanted
 
     def _restore_published_usage(self, usage: ShardUsage, run: str, shard: int) -> None:
-        """Count what was told to be spent, also where another run has the entry by now."""
+        """Count what was published as spent, also for entries that another run has taken over."""
         pages = self.ledger.share(run, shard, BudgetMeasure.PAGES).used - usage.used.pages
         size = self.ledger.share(run, shard, BudgetMeasure.BYTES).used - usage.used.bytes
         usage.used = usage.used.plus(BudgetAmount(max(0, pages), max(0, size)))
 
-    def _let_go(self, usage: ShardUsage | None, shard: int, lease_id: str) -> BudgetReservation | None:
-        place = place_of(lease_id)
+    def _release(self, usage: ShardUsage | None, shard: int, lease_id: str) -> BudgetReservation | None:
+        lease = lease_sequence(lease_id)
         if self.needs_recount(shard):
-            self._counts[shard].ended.add(place)
-        return None if usage is None else usage.let_go(place)
+            self._recounts[shard].ended_leases.add(lease)
+        return None if usage is None else usage.release(lease)
 
     def _is_recounting(self, shard: int, now: float) -> bool:
-        count = self._counts.get(shard)
+        count = self._recounts.get(shard)
         return count is not None and now < count.until
 
     def _usage_of(self, shard: int, run: str, limits: BudgetLimits | None = None) -> ShardUsage:
-        account = self._usages.get((shard, run))
-        if account is None:
-            account = self._usages[shard, run] = ShardUsage()
+        usage = self._usages.get((shard, run))
+        if usage is None:
+            usage = self._usages[shard, run] = ShardUsage()
             for measure in BudgetMeasure:
-                account.run_limits[measure] = self.ledger.pool(run, measure).limit
-            account.smallest_useful_bytes = self.ledger.pool(run, BudgetMeasure.BYTES).scrap
-        if limits is not None and limits is not account.limits:
-            account.heed(limits)
-        return account
+                usage.run_limits[measure] = self.ledger.pool(run, measure).limit
+            usage.smallest_useful_bytes = self.ledger.pool(run, BudgetMeasure.BYTES).smallest_useful
+        if limits is not None and limits is not usage.limits:
+            usage.apply_limits(limits)
+        return usage
 
 
-def _spend(account: ShardUsage, fetch: BudgetedFetch) -> None:
-    account.spend(
+def _record_fetch(usage: ShardUsage, fetch: BudgetedFetch) -> None:
+    usage.record_fetch(
         fetch.entry_id,
         fetch.host,
         sequence=fetch.sequence,
         has_page=fetch.has_page,
         cost=fetch.cost,
-        is_guess=fetch.is_guess,
+        is_estimate=fetch.is_estimate,
     )
 
 
-def _expire_missing_outcomes(account: ShardUsage, now: float) -> None:
-    """Have requests cost what was set aside for them whose outcomes must be lost."""
-    for place, (fetch, since) in list(account.orphans.items()):
+def _expire_missing_outcomes(usage: ShardUsage, now: float) -> None:
+    """Charge the reservations of requests whose outcomes must be lost."""
+    for lease, (fetch, since) in list(usage.missing_outcomes.items()):
         if now - since < OUTCOME_TIMEOUT_SECONDS:
             continue
-        hold = account.let_go(place)
-        _spend(account, fetch if hold is None else replace(fetch, cost=hold.amount))
+        reservation = usage.release(lease)
+        _record_fetch(usage, fetch if reservation is None else replace(fetch, cost=reservation.amount))
 
 
-def place_of(lease_id: str) -> str:
-    """Name a lease within its shard: its sequence, which is never given twice."""
+def lease_sequence(lease_id: str) -> str:
+    """Return a lease's identity within its shard: its sequence, which is never reused."""
     return lease_id.rpartition("-")[2]

@@ -1,1 +1,1 @@
-"""TODO: entries."""
+"""Decisions about frontier entries: accept, retry, redirect, settle, recrawl, close."""

@@ -1,7 +1,7 @@
-"""From a message of links to candidates: one value for each URL, with all that is known of it.
+"""Parse links-discovered messages into candidates: one value per URL, with all its fields.
 
-Takes the parallel arrays apart and says whose group each URL is. Decides nothing about what a URL
-deserves; arrays that do not fit each other are a bad message and raise ValueError.
+Reads the parallel arrays of a message and assigns each URL its host group. Decides nothing about a URL;
+arrays of unequal length are a bad message and raise ValueError.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ NO_METADATA: Mapping[str, str] = {}
 
 
 @fast_dataclass(frozen=True, slots=True)
-class Origin:
-    """What a URL came from: a page, a seed, a URL that redirected."""
+class CandidateOrigin:
+    """Source of a URL: a page, a seed, or a URL that redirected."""
 
     via: str
     url: str
@@ -39,7 +39,7 @@ class Candidate:
 
     url: str
     url_key: str
-    origin: Origin
+    origin: CandidateOrigin
     depth: int
     priority: int
     group: str
@@ -54,39 +54,41 @@ class Candidate:
 
     @property
     def entry_id(self) -> str:
-        """Name of the entry that it is, or would be."""
+        """Id of the entry that it is, or would become."""
         return entry_id(self.origin.job_id, self.url_key)
 
     @property
     def seen_scope(self) -> str:
-        """Whose seen-set it is looked up in."""
+        """Name of the seen-set in which it is looked up."""
         return seen_scope(self.origin.job_id, self.origin.crawl_spec_id)
 
 
-def candidates(event: LinksDiscovered, *, by_domain: bool) -> Iterator[Candidate]:
-    """Take a message apart."""
+def parse_candidates(event: LinksDiscovered, *, by_domain: bool) -> Iterator[Candidate]:
+    """Parse a message into its candidates; raises ValueError for arrays that do not match."""
     origins = _origins(event)
-    for url, key, at, depth, priority, hop, kind, is_start, is_fresh, token, chain, attached in _rows(event):
-        if not 0 <= at < len(origins):
-            raise ValueError(f"a URL comes from place {at} of {len(origins)}")
+    for url, key, source, depth, priority, hop, kind, is_start, is_fresh, token, chain, metadata in _rows(
+        event
+    ):
+        if not 0 <= source < len(origins):
+            raise ValueError(f"URL refers to source {source}, but the message has {len(origins)} sources")
         yield Candidate(
             url,
             key,
-            origins[at],
+            origins[source],
             depth,
             priority,
-            group_of(url, by_domain=by_domain),
+            host_group_of(url, by_domain=by_domain),
             hop=hop,
             kind=kind,
             is_start=is_start,
             is_fresh=is_fresh,
             seed_token=token,
             redirect_chain=tuple(chain),
-            metadata=attached,
+            metadata=metadata,
         )
 
 
-def _origins(event: LinksDiscovered) -> list[Origin]:
+def _origins(event: LinksDiscovered) -> list[CandidateOrigin]:
     columns = (
         event.from_vias,
         event.from_urls,
@@ -95,11 +97,11 @@ def _origins(event: LinksDiscovered) -> list[Origin]:
         event.from_execution_ids,
         event.from_crawl_spec_ids,
     )
-    return [Origin(*each) for each in zip(*columns, strict=True)]
+    return [CandidateOrigin(*each) for each in zip(*columns, strict=True)]
 
 
 def _rows(event: LinksDiscovered) -> Iterator[tuple[Any, ...]]:
-    """Give the columns of one URL after the other, with the defaults of those that were left out."""
+    """Yield the columns of one URL after the other, with defaults for omitted columns."""
     count = len(event.urls)
     return zip(
         event.urls,
@@ -107,19 +109,19 @@ def _rows(event: LinksDiscovered) -> Iterator[tuple[Any, ...]]:
         event.from_at,
         event.depths,
         event.priorities,
-        _full(event.hops, 0, count),
-        _full(event.kinds, RequestKind.PAGE.value, count),
-        _full(event.start_flags, False, count),  # noqa: FBT003  # a column's default
-        _full(event.fresh_flags, False, count),  # noqa: FBT003  # same
+        _column_or_default(event.hops, 0, count),
+        _column_or_default(event.kinds, RequestKind.PAGE.value, count),
+        _column_or_default(event.start_flags, False, count),  # noqa: FBT003  # a column's default
+        _column_or_default(event.fresh_flags, False, count),  # noqa: FBT003  # same
         _tokens(event),
-        _full(event.redirect_chains, (), count),
-        _full(event.attachments, NO_METADATA, count),
+        _column_or_default(event.redirect_chains, (), count),
+        _column_or_default(event.attachments, NO_METADATA, count),
         strict=True,
     )
 
 
-def group_of(url: str, *, by_domain: bool) -> str:
-    """Say what politeness is about for a URL as found. Not taken from the message: one rule, one place."""
+def host_group_of(url: str, *, by_domain: bool) -> str:
+    """Return the host group of a wire URL: its host or its registrable domain. Never taken from a message."""
     name = host_of(url)
     return registrable_domain(name) if by_domain else name
 
@@ -131,5 +133,5 @@ def _tokens(event: LinksDiscovered) -> Sequence[str]:
     return [f"{topic}/{partition}/{offset}" if topic else "" for topic, partition, offset in places]
 
 
-def _full(column: Sequence[T], default: T, count: int) -> Sequence[T]:
+def _column_or_default(column: Sequence[T], default: T, count: int) -> Sequence[T]:
     return column or (default,) * count

@@ -1,13 +1,13 @@
-"""When does an entry of a continuous crawl come again?
+"""Schedule the recrawl of an entry of a continuous crawl.
 
-    page, changed or new     ──▶ after the baseline
-    page, or 404, as before  ──▶ after twice the interval, and twice again, up to the cap
-    nothing to compare       ──▶ after the same interval as before: neither reward nor penalty
-    failed for good          ──▶ never
+    page, changed or new     ──▶ after the base interval
+    page, or 404, unchanged  ──▶ after twice the previous interval, up to the cap
+    nothing to compare       ──▶ after the same interval as before
+    failed permanently       ──▶ never
 
-Changed or not is decided by the text, or by the bytes where the crawl spec says so. An entry that comes
-again is not closed: it waits, with what its last fetch has left. Decides nothing of runs by interval,
-which open their start URLs by new seeds.
+A change is a change of the text, or of the bytes where the crawl spec says so. An entry that is to be
+recrawled is not closed: it is pending, and keeps the fields of its last fetch. Runs by interval are not
+decided here: they open their start URLs by new seeds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded,
 from strider.urls import host_of
 
 MIN_RECRAWL_SECONDS: Final = 60
-"""No interval is shorter, whatever a crawl spec says."""
+"""Shortest interval, whatever a crawl spec says."""
 
 _MAX_DOUBLINGS: Final = 40
 
@@ -40,7 +40,7 @@ _TRANSIENT_REASONS: Final = frozenset(
         DecisionReason.LOST_IN_RING,
     }
 )
-"""Why an entry may have no page today, and one tomorrow."""
+"""Reasons for which an entry has no page now, but may have one later."""
 
 _VERDICTS_WITH_CONTENT: Final = frozenset({SettleVerdict.VALID, SettleVerdict.REJECTED})
 
@@ -48,40 +48,42 @@ _VERDICTS_WITH_CONTENT: Final = frozenset({SettleVerdict.VALID, SettleVerdict.RE
 def reschedule_after_page(
     before: EntryRecorded, closed: EntryRecorded, page: PageSettled, spec: CrawlSpecDeclared, *, now_ms: int
 ) -> EntryRecorded:
-    """Have an entry come again whose page has gone round; `before` is what it was until then."""
+    """Requeue an entry for its recrawl after a settled page; `before` is its state until then."""
     if not spec.continuous:
         return closed
     if page.verdict == SettleVerdict.NOT_MODIFIED:
         return _reschedule_unchanged(before, closed, spec, now_ms)
     old, new = _hashes(before, page, spec)
     if page.verdict not in _VERDICTS_WITH_CONTENT or not new:
-        return _waiting(closed, _current_interval_seconds(before, spec), now_ms)
+        return _reschedule(closed, _current_interval_seconds(before, spec), now_ms)
     if new == old:
         return _reschedule_unchanged(before, closed, spec, now_ms)
-    moved = replace_fields(closed, unchanged_count=0, changed_at_ms=now_ms)
-    return _waiting(moved, _baseline(spec), now_ms)
+    with_change = replace_fields(closed, unchanged_count=0, changed_at_ms=now_ms)
+    return _reschedule(with_change, _baseline_seconds(spec), now_ms)
 
 
 def reschedule_without_page(
     before: EntryRecorded, closed: EntryRecorded, spec: CrawlSpecDeclared, *, now_ms: int
 ) -> EntryRecorded:
-    """Have an entry come again that was closed without a page, where that may be another time."""
+    """Requeue an entry for its recrawl after it was closed without a page, where that may change."""
     if not spec.continuous or closed.state not in {EntryState.COMPLETED, EntryState.FAILED}:
         return closed
     if closed.reason == DecisionReason.NOT_FOUND:
         return _reschedule_unchanged(before, closed, spec, now_ms)
     if closed.reason in _TRANSIENT_REASONS or closed.reason == DecisionReason.REDIRECTED:
-        return _waiting(closed, _current_interval_seconds(before, spec), now_ms)
+        return _reschedule(closed, _current_interval_seconds(before, spec), now_ms)
     return closed
 
 
-def is_over(entry: EntryRecorded, now_ms: int) -> bool:
-    """Say whether an entry waits for its next round: whatever is still told of the last one comes again."""
+def waits_for_recrawl(entry: EntryRecorded, now_ms: int) -> bool:
+    """Whether an entry waits for its recrawl: events of its last fetch that arrive now are repeats."""
     return entry.reason == EntryReason.DUE_AGAIN and entry.due_at_ms > now_ms
 
 
-def hastened(entry: EntryRecorded, *, seed_token: str, is_fresh: bool, now_ms: int) -> EntryRecorded | None:
-    """Have an entry that waits for its interval come at once, since somebody asks; None where it does not."""
+def recrawl_now(
+    entry: EntryRecorded, *, seed_token: str, is_fresh: bool, now_ms: int
+) -> EntryRecorded | None:
+    """Make an entry that waits for its recrawl due now, for a seed; None where it does not wait."""
     if entry.reason != EntryReason.DUE_AGAIN or entry.due_at_ms <= now_ms:
         return None
     return replace_fields(
@@ -97,21 +99,23 @@ def hastened(entry: EntryRecorded, *, seed_token: str, is_fresh: bool, now_ms: i
 
 
 def _reschedule_unchanged(
-    before: EntryRecorded, ended: EntryRecorded, spec: CrawlSpecDeclared, now_ms: int
+    before: EntryRecorded, closed: EntryRecorded, spec: CrawlSpecDeclared, now_ms: int
 ) -> EntryRecorded:
     count = min(before.unchanged_count + 1, _MAX_DOUBLINGS)
-    baseline = _baseline(spec)
+    baseline = _baseline_seconds(spec)
     grown = min(baseline << count, _cap_seconds(spec)) if spec.adaptive else baseline
-    return _waiting(replace_fields(ended, unchanged_count=count), grown, now_ms)
+    return _reschedule(replace_fields(closed, unchanged_count=count), grown, now_ms)
 
 
-def _waiting(ended: EntryRecorded, seconds: int, now_ms: int) -> EntryRecorded:
-    """Count from the end; what led here within the same host is forgotten, so that no round adds to it."""
+def _reschedule(closed: EntryRecorded, seconds: int, now_ms: int) -> EntryRecorded:
+    """Requeue after an interval that counts from now. Redirects within the host are dropped, or each recrawl
+    would add one.
+    """
     due_at_ms = now_ms + seconds * 1000
-    here = host_of(ended.url)
-    chain = tuple(url for url in ended.redirect_chain if host_of(url) != here)
+    here = host_of(closed.url)
+    chain = tuple(url for url in closed.redirect_chain if host_of(url) != here)
     return replace_fields(
-        ended,
+        closed,
         state=EntryState.PENDING,
         reason=EntryReason.DUE_AGAIN,
         interval_seconds=seconds,
@@ -131,12 +135,12 @@ def _hashes(before: EntryRecorded, page: PageSettled, spec: CrawlSpecDeclared) -
 
 
 def _current_interval_seconds(before: EntryRecorded, spec: CrawlSpecDeclared) -> int:
-    return before.interval_seconds or _baseline(spec)
+    return before.interval_seconds or _baseline_seconds(spec)
 
 
-def _baseline(spec: CrawlSpecDeclared) -> int:
+def _baseline_seconds(spec: CrawlSpecDeclared) -> int:
     return max(spec.recrawl_seconds, MIN_RECRAWL_SECONDS)
 
 
 def _cap_seconds(spec: CrawlSpecDeclared) -> int:
-    return max(spec.recrawl_cap_seconds, _baseline(spec))
+    return max(spec.recrawl_cap_seconds, _baseline_seconds(spec))

@@ -1,39 +1,53 @@
-"""Where does a redirect lead, and may it be followed?
+"""Follow, refuse or close a redirect, and build the messages of redirect targets.
 
     same key                      ──▶ the same entry, with its new URL
-    no URL, a circle, too many    ──▶ closed for that
+    no URL, a loop, too many      ──▶ closed for that reason
     outside of scope and rules    ──▶ closed as redirected, its target refused
     anything else                 ──▶ closed as redirected, its target a candidate of its own
 
-A target stays in scope as a link of the redirecting page would; a start URL may also move within
-its registrable domain (`example.org` to `www.example.org`), else such sites could not be crawled.
+A target has to be in scope as a link of the redirecting page would; a start URL may also move within its
+registrable domain (`example.org` to `www.example.org`), or such sites could not be crawled. Targets are
+published to links-discovered, to the shard of their host, as many in one message as fit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.enums import DecisionReason, EntryReason, EntryState, LinkVia, RequestKind
-from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchCompleted
+from strider.contracts.generated.events import (
+    CrawlSpecDeclared,
+    EntryRecorded,
+    FetchCompleted,
+    LinksDiscovered,
+)
+from strider.contracts.partitioning import shard_of_host
 from strider.urls import CrawlScope, build_scope, host_of, registrable_domain
 
-from .acceptance import MAX_REDIRECTS, Refusal, refuse_url
-from .candidates import Candidate, Origin, group_of
+from .acceptance import MAX_REDIRECTS, UrlRefusal, refuse_url
+from .candidates import Candidate, CandidateOrigin, host_group_of
 from .seed_tokens import redirect_token
 from .state import close_entry
-from .url_decisions import UrlDecision, refused_decision
+from .url_decisions import UrlDecision, refused_decision, split_by_size
+
+MAX_URLS: Final = 500
+"""Redirect targets in one message."""
+MAX_CHARACTERS: Final = 128 * 1024
+"""Characters of URLs, chains and metadata in one message: half of its topic's limit in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedirectResult:
-    """What follows from a redirect."""
+    """Closed or changed entry of a redirect, and its target."""
 
     entry: EntryRecorded
     target: Candidate | None = None
-    """To be discovered; its shard may be another one."""
+    """New candidate; its shard may be another one."""
     refused_target: UrlDecision | None = None
-    """The target, where it may not be asked."""
+    """Decision about the target, where it may not be fetched."""
     detail: str = ""
 
 
@@ -46,34 +60,38 @@ def apply_redirect(  # noqa: PLR0911  # one a case of the table above
     allow_private: bool,
     by_domain: bool,
 ) -> RedirectResult:
-    """Decide about a redirect; the entry carries the outcome's sequence and status already."""
+    """Decide about a redirect; the entry has the sequence and status of the outcome already."""
     target, key = outcome.redirect_target, outcome.redirect_target_key
-    named = replace_fields(entry, redirect_target=target)
+    entry_with_target = replace_fields(entry, redirect_target=target)
     if outcome.redirect_refused and not target:
-        return RedirectResult(close_entry(named, _reason(outcome.redirect_refused), now_ms=now_ms))
-    if not target or not key:
-        return RedirectResult(close_entry(named, DecisionReason.BAD_REDIRECT, now_ms=now_ms))
-    if target == entry.url or target in entry.redirect_chain:
-        return RedirectResult(close_entry(named, DecisionReason.REDIRECT_LOOP, now_ms=now_ms))
-    if entry.hop + 1 > (most := min(spec.max_hops, MAX_REDIRECTS)):
-        detail = f"more than {most}"
         return RedirectResult(
-            close_entry(named, DecisionReason.TOO_MANY_REDIRECTS, now_ms=now_ms), detail=detail
+            close_entry(entry_with_target, _refusal_reason(outcome.redirect_refused), now_ms=now_ms)
+        )
+    if not target or not key:
+        return RedirectResult(close_entry(entry_with_target, DecisionReason.BAD_REDIRECT, now_ms=now_ms))
+    if target == entry.url or target in entry.redirect_chain:
+        return RedirectResult(close_entry(entry_with_target, DecisionReason.REDIRECT_LOOP, now_ms=now_ms))
+    if entry.hop + 1 > (max_redirects := min(spec.max_hops, MAX_REDIRECTS)):
+        detail = f"more than {max_redirects} redirects"
+        return RedirectResult(
+            close_entry(entry_with_target, DecisionReason.TOO_MANY_REDIRECTS, now_ms=now_ms), detail=detail
         )
     if key == entry.url_key:
         if outcome.redirect_refused:
-            return RedirectResult(close_entry(named, _reason(outcome.redirect_refused), now_ms=now_ms))
+            return RedirectResult(
+                close_entry(entry_with_target, _refusal_reason(outcome.redirect_refused), now_ms=now_ms)
+            )
         return RedirectResult(change_entry_url(entry, target, now_ms=now_ms))
     candidate = _target_candidate(entry, outcome, by_domain=by_domain)
-    ending = close_entry(named, DecisionReason.REDIRECTED, now_ms=now_ms)
-    barrier = _refuse_target(entry, outcome, spec, allow_private=allow_private)
-    if barrier is None:
-        return RedirectResult(ending, target=candidate)
-    return RedirectResult(ending, refused_target=refused_decision(candidate, barrier.reason, barrier.detail))
+    closed = close_entry(entry_with_target, DecisionReason.REDIRECTED, now_ms=now_ms)
+    refusal = _refuse_target(entry, outcome, spec, allow_private=allow_private)
+    if refusal is None:
+        return RedirectResult(closed, target=candidate)
+    return RedirectResult(closed, refused_target=refused_decision(candidate, refusal.reason, refusal.detail))
 
 
 def change_entry_url(entry: EntryRecorded, url: str, *, now_ms: int) -> EntryRecorded:
-    """Put an entry back under another URL of the same key."""
+    """Requeue an entry under another URL of the same key."""
     return replace_fields(
         entry,
         url=url,
@@ -89,22 +107,22 @@ def change_entry_url(entry: EntryRecorded, url: str, *, now_ms: int) -> EntryRec
 
 def _refuse_target(
     entry: EntryRecorded, outcome: FetchCompleted, spec: CrawlSpecDeclared, *, allow_private: bool
-) -> Refusal | None:
+) -> UrlRefusal | None:
     if outcome.redirect_refused:
-        return Refusal(_reason(outcome.redirect_refused))
-    if (barrier := refuse_url(outcome.redirect_target, spec, allow_private=allow_private)) is not None:
-        return barrier
+        return UrlRefusal(_refusal_reason(outcome.redirect_refused))
+    if (refusal := refuse_url(outcome.redirect_target, spec, allow_private=allow_private)) is not None:
+        return refusal
     if entry.is_start and _is_same_site(entry, outcome.redirect_target):
         return None
     scope = page_scope(spec, entry.url)
-    word = scope.refusal_reason(outcome.redirect_target) if isinstance(scope, CrawlScope) else ""
-    return Refusal(DecisionReason(word)) if word else None
+    reason = scope.refusal_reason(outcome.redirect_target) if isinstance(scope, CrawlScope) else ""
+    return UrlRefusal(DecisionReason(reason)) if reason else None
 
 
 def page_scope(spec: CrawlSpecDeclared, page: str) -> object:
-    """Give the bounds of what a page may lead to; a spec whose patterns cannot be read bounds nothing here.
+    """Return the scope of the links of a page; a spec with invalid patterns has no scope here.
 
-    It was refused with its seed; a redirect is not the place to find out.
+    Such a spec was refused with its seed, so a redirect need not report it again.
     """
     return build_scope(
         spec.scope,
@@ -126,7 +144,7 @@ def _target_candidate(entry: EntryRecorded, outcome: FetchCompleted, *, by_domai
     return Candidate(
         url=url,
         url_key=outcome.redirect_target_key,
-        origin=Origin(
+        origin=CandidateOrigin(
             LinkVia.REDIRECT,
             entry.url,
             entry.url_key,
@@ -136,19 +154,76 @@ def _target_candidate(entry: EntryRecorded, outcome: FetchCompleted, *, by_domai
         ),
         depth=entry.depth,
         priority=entry.priority,
-        group=group_of(url, by_domain=by_domain),
+        group=host_group_of(url, by_domain=by_domain),
         hop=entry.hop + 1,
         kind=entry.kind or RequestKind.PAGE,
         is_start=entry.is_start,
-        # A seed that is sent again shall reach the page behind it again.
+        # A seed that is submitted again has to reach the page behind its redirect again.
         seed_token=redirect_token(entry.discovered_at_ms) if entry.seed_token else "",
         redirect_chain=(*entry.redirect_chain, entry.url),
         metadata=entry.metadata,
     )
 
 
-def _reason(word: str) -> DecisionReason:
+def _refusal_reason(reason: str) -> DecisionReason:
     try:
-        return DecisionReason(word)
-    except ValueError:  # a newer fetcher's word
+        return DecisionReason(reason)
+    except ValueError:  # a reason of a newer fetcher
         return DecisionReason.BAD_REDIRECT
+
+
+def redirect_messages(targets: Iterable[Candidate], *, shards: int, now_ms: int) -> Iterator[LinksDiscovered]:
+    """Return messages of redirect targets, by shard."""
+    by_shard: dict[int, list[Candidate]] = {}
+    for target in targets:
+        by_shard.setdefault(shard_of_host(host_of(target.url), shards), []).append(target)
+    for shard, targets_of_shard in by_shard.items():
+        for batch in split_by_size(
+            targets_of_shard, _size, max_items=MAX_URLS, max_characters=MAX_CHARACTERS
+        ):
+            yield _message(batch, shard=shard, shards=shards, now_ms=now_ms)
+
+
+def _size(target: Candidate) -> int:
+    origin = target.origin
+    own = (target.url, target.url_key, target.seed_token, *target.redirect_chain)
+    of_origin = (origin.url, origin.url_key, origin.job_id, origin.execution_id, origin.crawl_spec_id)
+    metadata = (text for pair in target.metadata.items() for text in pair)
+    return sum(map(len, (*own, *of_origin, *metadata)))
+
+
+def _message(targets: Sequence[Candidate], *, shard: int, shards: int, now_ms: int) -> LinksDiscovered:
+    origins = [target.origin for target in targets]
+    tokens = [_token_parts(target.seed_token) for target in targets]
+    return LinksDiscovered(
+        shard=shard,
+        shards=shards,
+        urls=tuple(target.url for target in targets),
+        url_keys=tuple(target.url_key for target in targets),
+        from_at=tuple(range(len(targets))),
+        from_vias=tuple(origin.via for origin in origins),
+        from_urls=tuple(origin.url for origin in origins),
+        from_url_keys=tuple(origin.url_key for origin in origins),
+        from_job_ids=tuple(origin.job_id for origin in origins),
+        from_execution_ids=tuple(origin.execution_id for origin in origins),
+        from_crawl_spec_ids=tuple(origin.crawl_spec_id for origin in origins),
+        from_fetch_sequences=(0,) * len(targets),
+        depths=tuple(target.depth for target in targets),
+        priorities=tuple(target.priority for target in targets),
+        hops=tuple(target.hop for target in targets),
+        kinds=tuple(target.kind for target in targets),
+        start_flags=tuple(target.is_start for target in targets),
+        seed_topics=tuple(topic for topic, _, _ in tokens),
+        seed_partitions=tuple(partition for _, partition, _ in tokens),
+        seed_offsets=tuple(offset for _, _, offset in tokens),
+        redirect_chains=tuple(target.redirect_chain for target in targets),
+        attachments=tuple(target.metadata for target in targets),
+        spoken_at_ms=now_ms,
+    )
+
+
+def _token_parts(token: str) -> tuple[str, int, int]:
+    if not token:
+        return "", 0, 0
+    topic, partition, offset = token.rsplit("/", 2)
+    return topic, int(partition), int(offset)

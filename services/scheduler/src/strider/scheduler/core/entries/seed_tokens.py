@@ -1,11 +1,11 @@
-"""Which seed opened an entry last, and does another one come after it?
+"""Seed tokens: compare the seeds that opened an entry, and merge them.
 
-A token names a place and how far it was read: topic, partition and offset of a seed. Offsets of different
-places cannot be compared, so an entry keeps the latest of each place it was opened from, joined by blanks.
+A token is the position of a seed: topic, partition and offset. Offsets of different partitions cannot be
+compared, so an entry keeps the latest of each partition it was opened from, separated by spaces.
 
-What a redirect leads to is opened in the name of the seed behind it, by time: a seed that was taken after
-the target was opened last reaches it again, and a thousand seeds that all redirect to one page fetch it
-once. Knows neither entries nor seen-sets.
+The target of a redirect is opened on behalf of the seed behind it, ordered by time: a seed accepted after the
+target was last opened reaches it again, and a thousand seeds that all redirect to one page fetch it once.
+Knows neither entries nor seen-sets.
 """
 
 from __future__ import annotations
@@ -13,49 +13,49 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-MOVED: Final = ".moved/0"
-"""The place of redirects; its offsets are milliseconds of the one clock."""
+REDIRECT_PARTITION: Final = ".moved/0"
+"""Pseudo-partition of redirects; its offsets are milliseconds of the server's clock."""
 
-MAX_PLACES: Final = 16
-"""Places that an entry remembers; the partitions of a topic, and some more. The oldest goes first."""
+MAX_PARTITIONS: Final = 16
+"""Partitions that an entry keeps: those of one topic and some more. The oldest is dropped first."""
 
 
 def is_newer(token: str, than: str) -> bool:
-    """Say whether a token is not known yet: what is delivered again is not newer than itself."""
+    """Whether a token is newer than another; a redelivered token is not newer than itself."""
     if not token or token == than:
         return False
-    known = _places(than)
-    return any(offset > known.get(place, -1) for place, offset in _places(token).items())
+    offsets = _parse_token(than)
+    return any(offset > offsets.get(place, -1) for place, offset in _parse_token(token).items())
 
 
-def merged(token: str, before: str) -> str:
-    """Remember one more token."""
+def merge_tokens(token: str, before: str) -> str:
+    """Return both tokens as one."""
     if not before or not token:
         return token or before
-    known = dict(_places(before))
-    for place, offset in _places(token).items():
-        known[place] = max(offset, known.pop(place, -1))
-    return _joined(known)
+    offsets = dict(_parse_token(before))
+    for place, offset in _parse_token(token).items():
+        offsets[place] = max(offset, offsets.pop(place, -1))
+    return _format_token(offsets)
 
 
 def redirect_token(taken_at_ms: int) -> str:
-    """Name a redirect of a seed, by when that was taken."""
-    return f"{MOVED}/{taken_at_ms}"
+    """Return the token of a seed's redirect: the time at which the seed was accepted."""
+    return f"{REDIRECT_PARTITION}/{taken_at_ms}"
 
 
 def opening_token(token: str, now_ms: int) -> str:
-    """Give the token under which an entry is opened: of one that is redirected to, the time counts."""
-    if MOVED not in token:
+    """Return the token to open an entry with: a redirect target counts from now."""
+    if REDIRECT_PARTITION not in token:
         return token
-    places = _places(token)
-    return _joined({**places, MOVED: max(now_ms, places[MOVED])})
+    places = _parse_token(token)
+    return _format_token({**places, REDIRECT_PARTITION: max(now_ms, places[REDIRECT_PARTITION])})
 
 
-def _joined(places: Mapping[str, int]) -> str:
-    latest = list(places.items())[-MAX_PLACES:]
-    return " ".join(f"{place}/{offset}" for place, offset in latest)
+def _format_token(offsets: Mapping[str, int]) -> str:
+    latest = list(offsets.items())[-MAX_PARTITIONS:]
+    return " ".join(f"{partition}/{offset}" for partition, offset in latest)
 
 
-def _places(token: str) -> Mapping[str, int]:
+def _parse_token(token: str) -> Mapping[str, int]:
     parts = (each.rpartition("/") for each in token.split())
-    return {place: int(offset) for place, _, offset in parts}
+    return {partition: int(offset) for partition, _, offset in parts}

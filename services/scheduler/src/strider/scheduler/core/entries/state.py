@@ -1,37 +1,31 @@
-"""The record of an entry through its life, and what follows from a record for the working set.
+"""Entry records: state transitions, and where a record places its entry in the working set.
 
     accepted ──▶ pending ──fetched──▶ in_progress ──settled──▶ completed
-                 │  ▲ tried again                     └given up▶ failed
+                 │  ▲ retried                      └given up▶ failed
                  │  └──┘
                  └─ redirected ▶ completed     └─ refused, failed ▶ failed
 
-A record alone says where its entry is: so a rebuild and a decision cannot disagree.
+The place of an entry follows from its record alone, so a rebuild and a decision cannot disagree. The last
+transitions of a page, by its settlement, are in `settlement`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
 from strider.contracts.fast_dataclass import replace_fields
-from strider.contracts.generated.enums import (
-    DecisionReason,
-    EntryReason,
-    EntryState,
-    FetchOutcome,
-    SettleVerdict,
-)
+from strider.contracts.generated.enums import DecisionReason, EntryReason, EntryState, FetchOutcome
 from strider.contracts.generated.events import EntryRecorded, FetchCompleted, PageSettled
 
 from .candidates import Candidate
 
 
-class Fate(StrEnum):
-    """Where an entry is to be; the words are the working set's."""
+class EntryDisposition(StrEnum):
+    """Place of an entry in the working set; the values are those of the working set."""
 
     QUEUE = "queue"
-    RING = "ring"
+    IN_PIPELINE = "ring"
     CLOSE = "close"
     CLOSE_AND_FORGET = "close_and_forget"
 
@@ -47,20 +41,20 @@ FORGOTTEN_REASONS: Final = frozenset(
         DecisionReason.ROBOTS_UNREACHABLE,
     }
 )
-"""Closed for these reasons an entry was not tried, unless it has an error class: a later link is new."""
+"""Close reasons of an entry that was never tried; without an error class a later link counts as new."""
 
 
-def disposition_of(entry: EntryRecorded) -> Fate:
-    """Say where the entry of a record is."""
+def disposition_of(entry: EntryRecorded) -> EntryDisposition:
+    """Return where the entry of a record belongs."""
     if entry.state == EntryState.PENDING:
-        return Fate.QUEUE
+        return EntryDisposition.QUEUE
     if entry.state == EntryState.IN_PROGRESS:
-        return Fate.RING
-    return Fate.CLOSE_AND_FORGET if is_forgotten(entry) else Fate.CLOSE
+        return EntryDisposition.IN_PIPELINE
+    return EntryDisposition.CLOSE_AND_FORGET if is_forgotten(entry) else EntryDisposition.CLOSE
 
 
 def is_forgotten(entry: EntryRecorded) -> bool:
-    """Say whether a closed entry counts as never seen."""
+    """Whether a closed entry counts as never seen."""
     return entry.state == EntryState.FAILED and entry.reason in FORGOTTEN_REASONS and not entry.error_class
 
 
@@ -71,7 +65,7 @@ def open_entry(
     reason: EntryReason = EntryReason.ACCEPTED,
     after_sequence: int = 0,
 ) -> EntryRecorded:
-    """Open an entry. What was fetched of it up to `after_sequence` belongs to its life before."""
+    """Return a new entry. Fetches up to `after_sequence` belong to its previous life."""
     origin = candidate.origin
     return EntryRecorded(
         job_id=origin.job_id,
@@ -99,7 +93,7 @@ def open_entry(
 
 
 def mark_fetched(entry: EntryRecorded, outcome: FetchCompleted, *, now_ms: int) -> EntryRecorded:
-    """Note that the page is on its way round. Its hashes come when it is settled."""
+    """Return an entry whose page was fetched. Its hashes come with the settlement."""
     is_same = outcome.outcome == FetchOutcome.NOT_MODIFIED
     return replace_fields(
         entry,
@@ -109,9 +103,9 @@ def mark_fetched(entry: EntryRecorded, outcome: FetchCompleted, *, now_ms: int) 
         updated_at_ms=now_ms,
         fetched_at_ms=now_ms,
         body_bytes=entry.body_bytes + outcome.body_bytes,
-        busy_ms=entry.busy_ms + busy_ms(outcome),
+        busy_ms=entry.busy_ms + request_duration_ms(outcome),
         status=outcome.status,
-        # What we have still holds: a 304 need not name its validators again.
+        # A stored validator remains valid: a 304 need not repeat it.
         etag=outcome.etag or (entry.etag if is_same else ""),
         last_modified=outcome.last_modified or (entry.last_modified if is_same else ""),
         tries=0,
@@ -120,13 +114,13 @@ def mark_fetched(entry: EntryRecorded, outcome: FetchCompleted, *, now_ms: int) 
     )
 
 
-def busy_ms(event: FetchCompleted | PageSettled) -> int:
-    """Say how long a request took: never nothing, so that a record shows that its answer was counted."""
+def request_duration_ms(event: FetchCompleted | PageSettled) -> int:
+    """Return the duration of a request: at least 1, so that a record shows that its outcome was counted."""
     return max(1, -(-event.total_us // 1000))
 
 
 def requeue_entry(entry: EntryRecorded, reason: str, *, due_at_ms: int, now_ms: int) -> EntryRecorded:
-    """Put an entry back without holding anything against it."""
+    """Return an entry to its queue without counting a try."""
     return replace_fields(
         entry, state=EntryState.PENDING, reason=reason, due_at_ms=due_at_ms, updated_at_ms=now_ms
     )
@@ -141,56 +135,3 @@ def close_entry(entry: EntryRecorded, reason: str, *, now_ms: int) -> EntryRecor
         updated_at_ms=now_ms,
         closed_at_ms=now_ms,
     )
-
-
-def settle_entry(entry: EntryRecorded, page: PageSettled, *, now_ms: int) -> EntryRecorded:
-    """Close an entry whose page has gone round."""
-    state, reason = _SETTLED_STATES.get(page.verdict, (EntryState.COMPLETED, EntryReason.SETTLED))
-    return replace_fields(
-        _answered(entry, page, now_ms=now_ms),
-        state=state,
-        reason=reason,
-        fetch_sequence=page.fetch_sequence,
-        updated_at_ms=now_ms,
-        closed_at_ms=now_ms,
-        losses=0,
-        raw_hash=page.raw_hash or entry.raw_hash,
-        text_hash=page.text_hash or entry.text_hash,
-    )
-
-
-def _answered(entry: EntryRecorded, page: PageSettled, *, now_ms: int) -> EntryRecorded:
-    """Take from a settlement what its outcome would have told, where that was not read before it.
-
-    What an earlier try has left would stand there else, and the validators of an older page beside the
-    hashes of this one.
-    """
-    if entry.state == EntryState.IN_PROGRESS and entry.fetch_sequence == page.fetch_sequence:
-        return entry
-    if not has_fetch_fields(page):
-        return replace_fields(entry, fetched_at_ms=entry.fetched_at_ms or now_ms)
-    return replace_fields(
-        entry,
-        fetched_at_ms=now_ms,
-        body_bytes=entry.body_bytes + page.body_bytes,
-        busy_ms=entry.busy_ms + busy_ms(page),
-        status=page.status,
-        etag=page.etag or (entry.etag if page.not_modified else ""),
-        last_modified=page.last_modified or (entry.last_modified if page.not_modified else ""),
-        tries=0,
-        error_count=0,
-        error_class="",
-    )
-
-
-def has_fetch_fields(page: PageSettled) -> bool:
-    """Say whether a settlement knows of the answer; of a page that nobody could read it does not."""
-    return page.total_us > 0
-
-
-_SETTLED_STATES: Final[Mapping[str, tuple[EntryState, EntryReason]]] = {
-    SettleVerdict.VALID: (EntryState.COMPLETED, EntryReason.SETTLED),
-    SettleVerdict.NOT_MODIFIED: (EntryState.COMPLETED, EntryReason.NOT_MODIFIED),
-    SettleVerdict.REJECTED: (EntryState.COMPLETED, EntryReason.REJECTED),
-    SettleVerdict.GIVEN_UP: (EntryState.FAILED, EntryReason.HANDLER_CRASHED),
-}

@@ -1,7 +1,7 @@
-"""What is said about URLs that are not crawled, and of how many messages it is.
+"""Decisions about URLs that are not crawled, and their urls-decided messages.
 
-Gathers lines of "this URL, because of that" into as few messages as their size allows. Decides
-nothing about URLs; every other module of the core hands its lines over to here.
+Batches decisions into as few messages as their size allows. Decides nothing about a URL itself: every other
+module of the core passes its decisions to this one.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from .candidates import Candidate
 T = TypeVar("T")
 
 DECIDED_BY: Final = "scheduler"
-MAX_LINES: Final = 500
+MAX_DECISIONS: Final = 500
 MAX_CHARACTERS: Final = 100_000
-"""Of URLs, keys and details in one message: even if each took four bytes, it would fit its topic."""
+"""Characters of URLs, keys and details in one message: at four bytes each it still fits its topic."""
 
 MAX_DETAIL_CHARACTERS: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
 class UrlDecision:
-    """One URL, and why."""
+    """One URL, the decision about it, and the reason."""
 
     url: str
     url_key: str
@@ -44,11 +44,11 @@ class UrlDecision:
     status: int = 0
     redirect_target: str = ""
     referrer: str = ""
-    """The page that an entry was found on."""
+    """Page that the URL of an entry was found on."""
 
 
 def refused_decision(candidate: Candidate, reason: str, detail: str = "") -> UrlDecision:
-    """Say that a URL was not taken into the frontier."""
+    """Return the decision that a URL was not accepted into the frontier."""
     origin = candidate.origin
     return UrlDecision(
         url=candidate.url,
@@ -66,7 +66,7 @@ def refused_decision(candidate: Candidate, reason: str, detail: str = "") -> Url
 
 
 def closed_decision(entry: EntryRecorded, detail: str = "") -> UrlDecision:
-    """Say that an entry was closed without a page, for the reason that its record has."""
+    """Return the decision that an entry was closed without a page, with the reason of its record."""
     return UrlDecision(
         url=entry.url,
         url_key=entry.url_key,
@@ -85,70 +85,71 @@ def closed_decision(entry: EntryRecorded, detail: str = "") -> UrlDecision:
 
 
 def decision_messages(decisions: Iterable[UrlDecision], *, now_ms: int) -> Iterator[UrlsDecided]:
-    """Make messages of lines: those of one page and run go together, closings of a batch as well."""
-    together: dict[tuple[str, ...], list[UrlDecision]] = {}
-    for line in decisions:
-        together.setdefault(_place(line), []).append(line)
-    for gathered in together.values():
-        for part in _parts(gathered):
-            yield _message(part, now_ms)
+    """Return messages of decisions: refusals by page and run, closings all together."""
+    groups: dict[tuple[str, ...], list[UrlDecision]] = {}
+    for decision in decisions:
+        groups.setdefault(_group_key(decision), []).append(decision)
+    for group in groups.values():
+        for batch in split_by_size(group, _size, max_items=MAX_DECISIONS, max_characters=MAX_CHARACTERS):
+            yield _message(batch, now_ms)
 
 
-def _place(line: UrlDecision) -> tuple[str, ...]:
-    if line.decision == Decision.REFUSED and line.page_key:
-        return line.page_key, line.job_id, line.execution_id, line.crawl_spec_id
-    return (line.decision,)
-
-
-def _parts(lines: Sequence[UrlDecision]) -> Iterator[Sequence[UrlDecision]]:
-    part: list[UrlDecision] = []
+def split_by_size(
+    items: Iterable[T], size_of: Callable[[T], int], *, max_items: int, max_characters: int
+) -> Iterator[Sequence[T]]:
+    """Split items into batches of at most so many items and characters; a larger item is alone in one."""
+    batch: list[T] = []
     characters = 0
-    for line in lines:
-        size = (
-            len(line.url)
-            + len(line.url_key)
-            + len(line.detail)
-            + len(line.redirect_target)
-            + len(line.referrer)
-        )
-        size += len(line.job_id) + len(line.execution_id)
-        if part and (len(part) == MAX_LINES or characters + size > MAX_CHARACTERS):
-            yield part
-            part, characters = [], 0
-        part.append(line)
+    for item in items:
+        size = size_of(item)
+        if batch and (len(batch) == max_items or characters + size > max_characters):
+            yield batch
+            batch, characters = [], 0
+        batch.append(item)
         characters += size
-    if part:
-        yield part
+    if batch:
+        yield batch
 
 
-def _message(lines: Sequence[UrlDecision], now_ms: int) -> UrlsDecided:
-    first = lines[0]
-    jobs, executions = [line.job_id for line in lines], [line.execution_id for line in lines]
-    differ = len(set(jobs)) > 1 or len(set(executions)) > 1
-    specs = {line.crawl_spec_id for line in lines}
+def _group_key(decision: UrlDecision) -> tuple[str, ...]:
+    if decision.decision == Decision.REFUSED and decision.page_key:
+        return decision.page_key, decision.job_id, decision.execution_id, decision.crawl_spec_id
+    return (decision.decision,)
+
+
+def _size(decision: UrlDecision) -> int:
+    texts = (decision.url, decision.url_key, decision.detail, decision.redirect_target, decision.referrer)
+    return sum(map(len, (*texts, decision.job_id, decision.execution_id)))
+
+
+def _message(decisions: Sequence[UrlDecision], now_ms: int) -> UrlsDecided:
+    first = decisions[0]
+    jobs, executions = [each.job_id for each in decisions], [each.execution_id for each in decisions]
+    is_mixed = len(set(jobs)) > 1 or len(set(executions)) > 1
+    specs = {each.crawl_spec_id for each in decisions}
     return UrlsDecided(
         url_key=first.page_key or first.url_key,
         decided_by=DECIDED_BY,
         decided_at_ms=now_ms,
-        urls=tuple(line.url for line in lines),
-        url_keys=tuple(line.url_key for line in lines),
-        decisions=tuple(line.decision for line in lines),
-        reasons=tuple(line.reason for line in lines),
-        details=_column(lines, lambda line: line.detail),
+        urls=tuple(each.url for each in decisions),
+        url_keys=tuple(each.url_key for each in decisions),
+        decisions=tuple(each.decision for each in decisions),
+        reasons=tuple(each.reason for each in decisions),
+        details=_column(decisions, lambda each: each.detail),
         page_url=first.page_url,
-        job_id="" if differ else first.job_id,
-        execution_id="" if differ else first.execution_id,
-        job_ids=tuple(jobs) if differ else (),
-        execution_ids=tuple(executions) if differ else (),
+        job_id="" if is_mixed else first.job_id,
+        execution_id="" if is_mixed else first.execution_id,
+        job_ids=tuple(jobs) if is_mixed else (),
+        execution_ids=tuple(executions) if is_mixed else (),
         crawl_spec_id=first.crawl_spec_id if len(specs) == 1 else "",
-        fetch_sequences=_column(lines, lambda line: line.fetch_sequence),
-        depths=_column(lines, lambda line: line.depth),
-        statuses=_column(lines, lambda line: line.status),
-        redirect_targets=_column(lines, lambda line: line.redirect_target),
-        referrers=_column(lines, lambda line: line.referrer),
+        fetch_sequences=_column(decisions, lambda each: each.fetch_sequence),
+        depths=_column(decisions, lambda each: each.depth),
+        statuses=_column(decisions, lambda each: each.status),
+        redirect_targets=_column(decisions, lambda each: each.redirect_target),
+        referrers=_column(decisions, lambda each: each.referrer),
     )
 
 
-def _column(lines: Sequence[UrlDecision], value: Callable[[UrlDecision], T]) -> tuple[T, ...]:
-    column = tuple(value(line) for line in lines)
+def _column(decisions: Sequence[UrlDecision], value: Callable[[UrlDecision], T]) -> tuple[T, ...]:
+    column = tuple(value(each) for each in decisions)
     return column if any(column) else ()

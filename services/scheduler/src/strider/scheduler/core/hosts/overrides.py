@@ -1,8 +1,8 @@
-"""How do people want single sites to be treated, whatever the crawl specs of their crawls say?
+"""Per-site overrides of delay and concurrency, by the sources that operators have saved.
 
-A source belongs to the hosts of its start URLs, and to the hosts and domains that it names. What it says of
-the delay and of requests at a time stands for what crawl specs say; robots.txt may still ask for more.
-Where several sources claim a group, the most careful one holds for each setting.
+A source applies to the hosts of its start URLs, and to the hosts and domains that it names. Its delay and its
+number of concurrent requests replace those of crawl specs; robots.txt may still ask for a longer delay. Where
+several sources apply to a host group, the most careful value of each setting holds.
 """
 
 from __future__ import annotations
@@ -13,78 +13,78 @@ from typing import Final
 from strider.contracts.fast_dataclass import fast_dataclass
 from strider.contracts.generated.events import SourceSaved
 from strider.contracts.partitioning import registrable_domain
-from strider.scheduler.core.entries.candidates import group_of
+from strider.scheduler.core.entries.candidates import host_group_of
 
 MAX_DELAY_MS: Final = 86_400_000
-"""No source makes a host wait longer between two requests."""
+"""Longest delay between two requests that a source may set."""
 
 
 @fast_dataclass(frozen=True, slots=True)
-class Manners:
-    """What is wanted of a group."""
+class HostOverrides:
+    """Overrides of one host group."""
 
     delay_ms: int | None
-    """None: whatever crawl specs say."""
+    """None: as crawl specs say."""
     max_in_flight: int
 
 
 class SourceOverrides:
-    """All sources that there are."""
+    """Overrides of all saved sources, by host group."""
 
     def __init__(self, *, by_domain: bool = False) -> None:
         self._by_domain = by_domain
-        self._saved: dict[str, tuple[frozenset[str], Manners]] = {}
-        self._by_name: dict[str, Manners] = {}
+        self._saved: dict[str, tuple[frozenset[str], HostOverrides]] = {}
+        self._by_name: dict[str, HostOverrides] = {}
 
     def apply(self, source_id: str, source: SourceSaved | None) -> frozenset[str]:
-        """Take in a source as it is now, None where it was dropped; gives the names it is or was about."""
+        """Apply a source, None where it was deleted; return the names it applies to, or did until now."""
         names, _ = self._saved.pop(source_id, (frozenset(), None))
         if source is not None:
-            own = names_of(source, by_domain=self._by_domain)
+            own = names_of_source(source, by_domain=self._by_domain)
             self._saved[source_id] = own, overrides_of_source(source)
             names |= own
         for name in names:
-            wanted = [manners for about, manners in self._saved.values() if name in about]
-            if wanted:
-                self._by_name[name] = _strictest(wanted)
+            claims = [overrides for group_names, overrides in self._saved.values() if name in group_names]
+            if claims:
+                self._by_name[name] = _strictest(claims)
             else:
                 self._by_name.pop(name, None)
         return names
 
-    def get(self, group: str) -> Manners | None:
-        """Say what is wanted of a group, by name or else by domain; None where no source is about it."""
+    def get(self, group: str) -> HostOverrides | None:
+        """Return the overrides of a host group, by its name or its domain; None where no source applies."""
         if not self._by_name:
             return None
         return self._by_name.get(group) or self._by_name.get(domain_key(group))
 
     def affects(self, group: str, names: frozenset[str] | set[str]) -> bool:
-        """Say whether a group is among names."""
+        """Whether a host group is among names."""
         return group in names or domain_key(group) in names
 
 
 def domain_key(host_name: str) -> str:
-    """Name all hosts of a domain at once, so that none of them is meant by it."""
+    """Return the name that stands for all hosts of a domain, and differs from each of them."""
     return f".{registrable_domain(host_name)}"
 
 
-def names_of(source: SourceSaved, *, by_domain: bool = False) -> frozenset[str]:
-    """Name the groups, and the domains, that a source is about."""
+def names_of_source(source: SourceSaved, *, by_domain: bool = False) -> frozenset[str]:
+    """Return the host groups and domains that a source applies to."""
     urls = [url for url in (source.url, *source.start_urls) if "://" in url]
     named = [name for each in source.domains if (name := each.strip().lower().strip("."))]
     return frozenset(
-        {group_of(url, by_domain=by_domain) for url in urls} | {*named} | {f".{name}" for name in named}
+        {host_group_of(url, by_domain=by_domain) for url in urls} | {*named} | {f".{name}" for name in named}
     ) - {""}
 
 
-def overrides_of_source(source: SourceSaved) -> Manners:
-    """Read what it wants; a number that means nothing is none."""
+def overrides_of_source(source: SourceSaved) -> HostOverrides:
+    """Return the overrides of a source; a negative delay counts as none."""
     delay = source.delay_seconds
     is_meant = delay is not None and delay >= 0
     delay_ms = min(round(delay * 1000), MAX_DELAY_MS) if delay is not None and is_meant else None
-    return Manners(delay_ms, max(1, source.max_concurrent_requests))
+    return HostOverrides(delay_ms, max(1, source.max_concurrent_requests))
 
 
-def _strictest(wanted: Iterable[Manners]) -> Manners:
+def _strictest(wanted: Iterable[HostOverrides]) -> HostOverrides:
     every = list(wanted)
     delays = [each.delay_ms for each in every if each.delay_ms is not None]
-    return Manners(max(delays, default=None), min(each.max_in_flight for each in every))
+    return HostOverrides(max(delays, default=None), min(each.max_in_flight for each in every))

@@ -1,11 +1,14 @@
-"""What robots.txt says to a URL, from what is known of its origin; and its record in the log.
+"""Check an entry against robots.txt: a URL is denied by `check_robots`.
 
-The rules are `politeness.robots`'s, what holds while there are none `politeness.robots_state`'s. Here
-they meet an entry: which origin it is asked of, in whose name, and how long it waits for an answer.
+The rules are those of `strider.politeness.robots.robots_txt`; their freshness is decided by
+`strider.politeness.robots.freshness`. Decided here, for one entry: the origin whose robots.txt applies, the
+user agent that its rules are matched with, and how long the entry waits for a robots.txt that cannot be
+fetched. `core/release/decision.py` acts on the verdict. Knows neither leases nor topics.
 """
 
 from __future__ import annotations
 
+from enum import StrEnum
 from hashlib import sha256
 from typing import Final
 
@@ -31,29 +34,36 @@ from strider.urls import origin_of, url_hash, url_key_of
 ROBOTS_PATH: Final = "/robots.txt"
 
 ROBOTS_JOB: Final = ".robots"
-"""Job of the requests for robots.txt within the working set, so that none is taken for a page of that URL."""
+"""Job of robots.txt requests in the working set, so that none is mistaken for a page of the same URL."""
+
+REQUESTING_JOB: Final = "job"
+"""Metadata key of a robots.txt request: the job on whose behalf it is made."""
+
+_FIXED_COST: Final = 500
+"""Memory of an origin without any text, in characters."""
+
+_MAX_SITEMAP_CHARACTERS: Final = 1_000
+"""Characters of sitemap URLs in one record."""
 
 
 @fast_dataclass(frozen=True, slots=True)
 class CachedRobots:
-    """An origin's robots.txt as it is kept in memory: what is known, and its text read."""
+    """The robots.txt of one origin as kept in memory: its state, and its parsed rules."""
 
     origin_state: OriginRobots
     rules: RobotsTxt
 
     @property
     def memory_cost(self) -> int:
-        """What it takes of the memory for rules, in characters."""
+        """Memory that it takes, in characters."""
         return len(self.origin_state.text) + _FIXED_COST
 
-
-_FIXED_COST: Final = 500
 
 NO_ROBOTS: Final = CachedRobots(OriginRobots(), RobotsTxt(""))
 
 
-def rules_of(origin_state: OriginRobots) -> CachedRobots:
-    """Read the text of what is known."""
+def parse_robots(origin_state: OriginRobots) -> CachedRobots:
+    """Parse the text of an origin's robots.txt."""
     return (
         CachedRobots(origin_state, RobotsTxt(origin_state.text))
         if origin_state.text
@@ -61,23 +71,49 @@ def rules_of(origin_state: OriginRobots) -> CachedRobots:
     )
 
 
+class RobotsDecision(StrEnum):
+    """Decision about one entry by the robots.txt of its origin."""
+
+    ALLOWED = "allowed"
+    DENIED = "denied"
+    """A rule of the robots.txt forbids the URL: the entry is closed as `robots_denied`."""
+    FETCH_FIRST = "fetch_first"
+    """The robots.txt is unknown or has expired: fetch it before the entry."""
+    WAIT = "wait"
+    """The robots.txt cannot be fetched now: nothing of the origin is allowed until it is tried again."""
+    UNREACHABLE = "unreachable"
+    """The robots.txt could not be fetched for as long as the crawl spec waits: the entry is closed."""
+    HOST_GONE = "host_gone"
+    """The host does not exist: the entry is closed."""
+    FORBIDDEN = "forbidden"
+    """Our own address policy forbids any request to the host: the entry is closed."""
+
+
 @fast_dataclass(frozen=True, slots=True)
 class RobotsVerdict:
-    """Whether an entry may be asked for now."""
+    """Decision of `check_robots`, with what its caller needs to act on it."""
 
-    decision: RobotsStatus
-    """OBEY stands for a denial, ALLOW for a permission."""
+    decision: RobotsDecision
     again_at_ms: int = 0
-    """When to look again, where it has to wait."""
+    """When to check again, where the entry has to wait."""
     reason: DecisionReason | None = None
-    """Why it is to be closed."""
+    """Why the entry is closed; None where it is not."""
 
 
-ALLOWED: Final = RobotsVerdict(RobotsStatus.ALLOW_ALL)
-FETCH_ROBOTS_FIRST: Final = RobotsVerdict(RobotsStatus.FETCH_FIRST)
+ALLOWED: Final = RobotsVerdict(RobotsDecision.ALLOWED)
+FETCH_ROBOTS_FIRST: Final = RobotsVerdict(RobotsDecision.FETCH_FIRST)
+DENIED: Final = RobotsVerdict(RobotsDecision.DENIED, reason=DecisionReason.ROBOTS_DENIED)
+HOST_GONE: Final = RobotsVerdict(RobotsDecision.HOST_GONE, reason=DecisionReason.HOST_UNAVAILABLE)
+FORBIDDEN: Final = RobotsVerdict(RobotsDecision.FORBIDDEN, reason=DecisionReason.POLICY_BLOCKED)
+
+_VERDICTS: Final = {
+    RobotsStatus.ALLOW_ALL: ALLOWED,
+    RobotsStatus.NO_SUCH_HOST: HOST_GONE,
+    RobotsStatus.FORBIDDEN: FORBIDDEN,
+}
 
 
-def check_robots(  # noqa: PLR0911  # one a standing
+def check_robots(
     entry: EntryRecorded,
     spec: CrawlSpecDeclared,
     robots: CachedRobots,
@@ -86,44 +122,41 @@ def check_robots(  # noqa: PLR0911  # one a standing
     now_ms: int,
     respects_robots: bool = True,
 ) -> RobotsVerdict:
-    """Say whether robots.txt lets an entry be asked for; `agent` is the configured User-Agent."""
+    """Return whether robots.txt allows an entry; a URL that a rule forbids is DENIED here.
+
+    `user_agent` is the configured one, for specs without their own; `respects_robots` is the deployment's.
+    """
     if not (spec.respect_robots and respects_robots):
         return ALLOWED
-    known = robots.origin_state
-    standing = known.status_at(now_ms)
-    if standing is RobotsStatus.ALLOW_ALL:
-        return ALLOWED
+    standing = robots.origin_state.status_at(now_ms)
     if standing is RobotsStatus.APPLY_RULES:
         token = product_token(spec.user_agent or user_agent)
-        if robots.rules.allows(entry.url, token):
-            return ALLOWED
-        return RobotsVerdict(RobotsStatus.APPLY_RULES, reason=DecisionReason.ROBOTS_DENIED)
-    if standing is RobotsStatus.NO_SUCH_HOST:
-        return RobotsVerdict(standing, reason=DecisionReason.HOST_UNAVAILABLE)
-    if standing is RobotsStatus.FORBIDDEN:
-        return RobotsVerdict(standing, reason=DecisionReason.POLICY_BLOCKED)
-    return _patient(entry, spec, known, now_ms=now_ms)
+        return ALLOWED if robots.rules.allows(entry.url, token) else DENIED
+    if standing in _VERDICTS:
+        return _VERDICTS[standing]
+    return _wait_or_give_up(entry, spec, robots.origin_state, now_ms=now_ms)
 
 
-def _patient(
-    entry: EntryRecorded, spec: CrawlSpecDeclared, known: OriginRobots, *, now_ms: int
+def _wait_or_give_up(
+    entry: EntryRecorded, spec: CrawlSpecDeclared, origin_state: OriginRobots, *, now_ms: int
 ) -> RobotsVerdict:
-    """Ask or wait, but not for ever; what came later has its own patience."""
-    if not known.unreachable_since_ms:
+    """Fetch the robots.txt or wait for it, for at most the time that the spec waits for a host.
+
+    The time counts from the entry's own discovery, where that is later than the first failure.
+    """
+    if not origin_state.unreachable_since_ms or now_ms >= origin_state.expires_at_ms:
         return FETCH_ROBOTS_FIRST
-    since_ms = max(known.unreachable_since_ms, entry.discovered_at_ms)
+    since_ms = max(origin_state.unreachable_since_ms, entry.discovered_at_ms)
     ends_at_ms = since_ms + spec.host_patience_seconds * 1000
-    if now_ms >= known.expires_at_ms:
-        return FETCH_ROBOTS_FIRST
-    if known.expires_at_ms < ends_at_ms:
-        return RobotsVerdict(RobotsStatus.UNREACHABLE, again_at_ms=known.expires_at_ms)
-    # Nobody is asked before its patience ends: what is known then is known now.
-    reason = DecisionReason.ROBOTS_UNREACHABLE if known.status else DecisionReason.HOST_UNAVAILABLE
-    return RobotsVerdict(RobotsStatus.UNREACHABLE, reason=reason)
+    if origin_state.expires_at_ms < ends_at_ms:
+        return RobotsVerdict(RobotsDecision.WAIT, again_at_ms=origin_state.expires_at_ms)
+    # There is no other try before the time is over, so the result is known now.
+    reason = DecisionReason.ROBOTS_UNREACHABLE if origin_state.status else DecisionReason.HOST_UNAVAILABLE
+    return RobotsVerdict(RobotsDecision.UNREACHABLE, reason=reason)
 
 
 def robots_request_entry(entry: EntryRecorded) -> EntryRecorded:
-    """Make the request that goes before an entry. It is no entry of any job, and never recorded."""
+    """Return the robots.txt request that precedes an entry. It belongs to no job and is never recorded."""
     url = origin_of(entry.url) + ROBOTS_PATH
     return EntryRecorded(
         job_id=ROBOTS_JOB,
@@ -142,17 +175,13 @@ def robots_request_entry(entry: EntryRecorded) -> EntryRecorded:
     )
 
 
-REQUESTING_JOB: Final = "job"
-"""Where a request for a robots.txt keeps on whose behalf it is made."""
-
-
 def robots_fetch_result(outcome: FetchCompleted) -> RobotsResponse:
-    """Read the outcome of a request for a robots.txt."""
-    answer = classify_outcome(
+    """Return the result of a robots.txt request from its outcome."""
+    result = classify_outcome(
         outcome.outcome, error_class=outcome.error_class, has_redirected=outcome.robots_hops > 0
     )
     return RobotsResponse(
-        answer,
+        result,
         outcome.fetch_sequence,
         text=truncate_robots(outcome.robots_text, is_part=outcome.robots_truncated),
         status=outcome.status,
@@ -164,32 +193,34 @@ def robots_fetch_result(outcome: FetchCompleted) -> RobotsResponse:
 def robots_to_record(
     origin_name: str, group: str, robots: CachedRobots, *, user_agent: str, now_ms: int, epoch: int
 ) -> HostRecorded:
-    """Write down what is known of an origin."""
-    known = robots.origin_state
+    """Return the record of an origin's robots.txt."""
+    origin_state = robots.origin_state
     return HostRecorded(
         kind=HostRecordKind.ROBOTS,
         group=group,
         updated_at_ms=now_ms,
         origin=origin_name,
         robots_delay_seconds=robots.rules.delay_seconds(product_token(user_agent)),
-        unreachable_since_ms=known.unreachable_since_ms,
-        last_error_class=known.error_class,
-        robots_state=known.state,
-        robots_text=known.text,
-        robots_hash=sha256(known.text.encode("utf-8", "replace")).hexdigest() if known.text else "",
-        robots_status=known.status,
-        robots_url=known.url,
-        robots_asked_at_ms=known.requested_at_ms,
-        robots_fetched_at_ms=known.fetched_at_ms,
-        robots_expires_at_ms=known.expires_at_ms,
-        robots_failures=known.failures,
+        unreachable_since_ms=origin_state.unreachable_since_ms,
+        last_error_class=origin_state.error_class,
+        robots_state=origin_state.state,
+        robots_text=origin_state.text,
+        robots_hash=sha256(origin_state.text.encode("utf-8", "replace")).hexdigest()
+        if origin_state.text
+        else "",
+        robots_status=origin_state.status,
+        robots_url=origin_state.url,
+        robots_asked_at_ms=origin_state.requested_at_ms,
+        robots_fetched_at_ms=origin_state.fetched_at_ms,
+        robots_expires_at_ms=origin_state.expires_at_ms,
+        robots_failures=origin_state.failures,
         sitemap_urls=_sitemaps(robots.rules),
         epoch=epoch,
     )
 
 
 def robots_from_record(record: HostRecorded) -> OriginRobots:
-    """Read it again."""
+    """Restore the state of an origin's robots.txt from its record."""
     return OriginRobots(
         state=RobotsState(record.robots_state),
         text=record.robots_text,
@@ -205,22 +236,19 @@ def robots_from_record(record: HostRecorded) -> OriginRobots:
 
 
 def _sitemaps(robots: RobotsTxt) -> tuple[str, ...]:
-    """Name as many as a record has room for; they stand in the text as well."""
+    """Return as many sitemaps as a record has room for; the text holds all of them."""
     kept: list[str] = []
-    room = _MAX_SITEMAP_CHARACTERS
+    characters_left = _MAX_SITEMAP_CHARACTERS
     for url in robots.sitemaps:
-        room -= len(url)
-        if room < 0:
+        characters_left -= len(url)
+        if characters_left < 0:
             break
         kept.append(url)
     return tuple(kept)
 
 
-_MAX_SITEMAP_CHARACTERS: Final = 1_000
-
-
 def ended_robots_entry(outcome: FetchCompleted) -> EntryRecorded:
-    """Name the request that has ended, as the working set knows it."""
+    """Return the ended robots.txt request, by its identity in the working set."""
     return EntryRecorded(
         job_id=ROBOTS_JOB,
         url_key=outcome.url_key,

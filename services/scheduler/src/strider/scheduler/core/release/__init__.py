@@ -1,1 +1,1 @@
-"""TODO: release."""
+"""Release: decision about a due entry, priority, fetch request and backpressure."""

@@ -1,9 +1,9 @@
-"""How much may be released, given how far behind the services of the ring are?
+"""Backpressure: how many requests may be released, given the lag of the pipeline's services.
 
-Which groups count is what topics declare (`gates`): `release` holds back every shard, `shard` the one
-whose partition waits. A page is on one topic at a time, so what waits on all of them together is what
-the ring still has to hold; where two groups read one topic the slower one counts. Pure. Knows offsets
-as numbers of messages, and no broker.
+Which consumer groups count is declared with their topics (`gates`): `release` holds back every shard, `shard`
+only the shard of the partition. A page is in one topic at a time, so the sum over all topics is what the
+pipeline still has to process; where two groups read one topic, the slower one counts. Knows message counts,
+and no broker.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ GATES_ONE_SHARD: Final = "shard"
 
 
 class LagGate(NamedTuple):
-    """A group that reads a topic, and whom its lag holds back."""
+    """A consumer group whose lag holds back releases."""
 
     group: str
     topic: str
@@ -33,21 +33,21 @@ GATES: Final = tuple(
     for reader in topic.read_by
     if reader.gates != "none" and reader.group is not None
 )
-"""The closed list."""
+"""All gating groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineBacklog:
-    """What had not been read at a moment."""
+    """Unread messages at one moment."""
 
     unread: Mapping[LagGate, Sequence[int]]
-    """Messages by partition."""
+    """Unread messages by partition."""
     counted_from: float
-    """Monotonic time at which counting began: what was asked for later is not in it."""
+    """Monotonic time at which counting began: what was requested later is not included."""
 
     @property
     def of_pipeline(self) -> int:
-        """Count what holds every shard back."""
+        """Return the messages that hold every shard back."""
         slowest: dict[str, int] = {}
         for gate, waiting in self.unread.items():
             if not gate.is_per_shard:
@@ -56,40 +56,40 @@ class PipelineBacklog:
 
     @property
     def slowest_gate(self) -> LagGate:
-        """Name who holds every shard back most."""
+        """Return the group that holds every shard back most."""
         return max(
             (gate for gate in self.unread if not gate.is_per_shard), key=lambda gate: sum(self.unread[gate])
         )
 
     def of_shard(self, shard: int) -> int:
-        """Count what holds one shard back."""
+        """Return the messages that hold one shard back."""
         own = (waiting for gate, waiting in self.unread.items() if gate.is_per_shard)
         return sum(waiting[shard] for waiting in own if shard < len(waiting))
 
     def release_credits(self, shard: int, *, shards: int, max_lag: int) -> int:
-        """Give how many requests a shard may release before the next count.
+        """Return how many requests a shard may release before the next count.
 
-        Rounded up, so that no share is none while there is room: all shards together may go beyond
-        `most` by fewer than there are shards.
+        Rounded up, so that no shard has zero credits while there is capacity: all shards together may exceed
+        `max_lag` by less than the number of shards.
         """
-        of_pipeline = -(-(max_lag - self.of_pipeline) // shards)
-        of_shard = -(-max_lag // shards) - self.of_shard(shard)
-        return max(0, min(of_pipeline, of_shard))
+        credits_by_pipeline = -(-(max_lag - self.of_pipeline) // shards)
+        credits_by_shard = -(-max_lag // shards) - self.of_shard(shard)
+        return max(0, min(credits_by_pipeline, credits_by_shard))
 
 
 class SpentCredits:
-    """The credits that a shard has used, by when its requests had been spoken."""
+    """Credits that a shard has used, by the time at which its requests were published."""
 
     def __init__(self) -> None:
         self._spent: deque[tuple[float, int]] = deque()
 
-    def spend(self, count: int, *, now: float) -> None:
-        """Note requests that are on their topic now."""
+    def add(self, count: int, *, now: float) -> None:
+        """Record requests that are in their topic now."""
         if count:
             self._spent.append((now, count))
 
     def spent_since(self, moment: float) -> int:
-        """Count those that a count of the backlog which began then may have missed; forget the others."""
+        """Return the requests that a count begun at that time may have missed, and drop the earlier ones."""
         while self._spent and self._spent[0][0] < moment:
             self._spent.popleft()
         return sum(count for _, count in self._spent)

@@ -1,15 +1,16 @@
-"""What is done with an entry whose turn it is?
+"""Decide about a due entry: fetch, fetch robots.txt first, wait, or close.
 
-    run cancelled, its budget spent  ──▶ closed; paused: put on the shelf until it goes on
-    no crawl spec any more           ──▶ closed
-    budget of its host used up       ──▶ closed; nearly used up: waits until it is known
-    host rests beyond the patience   ──▶ closed; rests: waits
-    robots.txt unknown               ──▶ it is asked first, unless its rules may lie unread: then it waits
-    robots.txt denies, out of reach  ──▶ closed, or waits
-    else                             ──▶ asked for
+    run cancelled, its budget spent     ──▶ close; paused: due never, until the run resumes
+    no crawl spec any more              ──▶ close
+    budget of its host exhausted        ──▶ close; nearly exhausted: wait until that is known
+    host blocked beyond host patience   ──▶ close; blocked: wait
+    robots.txt unknown                  ──▶ fetch it first; wait where its outcome may be unread
+    robots.txt denies, or unreachable   ──▶ close, or wait
+    else                                ──▶ fetch
 
-Takes a leased entry and what is in memory of its group and origin. A lease is there already: what is
-not asked for gives it back, unused.
+Takes a leased entry and the state of its host group and origin. The crawl delay is not decided here: the
+entry has a lease, so the clock of its host group allowed it (`core/hosts/host_state.py`). A lease that is not
+used is returned. The robots check itself is `core/hosts/robots.py`.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ from typing import Final
 from strider.contracts.fast_dataclass import fast_dataclass, replace_fields
 from strider.contracts.generated.enums import DecisionReason, EntryReason
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
-from strider.politeness.robots.freshness import RobotsStatus as RobotsStanding
-from strider.scheduler.core.budgets.limits import NOTHING, BudgetAmount
+from strider.scheduler.core.budgets.limits import NO_AMOUNT, BudgetAmount
 from strider.scheduler.core.budgets.reservations import ReservationResult, ReservationStatus
 from strider.scheduler.core.entries.fetch_outcomes import (
     EntryTransition,
@@ -30,46 +30,46 @@ from strider.scheduler.core.entries.fetch_outcomes import (
 )
 from strider.scheduler.core.entries.state import requeue_entry
 from strider.scheduler.core.hosts.host_state import HostGroup
-from strider.scheduler.core.hosts.robots import CachedRobots, check_robots
-from strider.scheduler.core.runs.control import REASONS, RunDirective, Standing
+from strider.scheduler.core.hosts.robots import CachedRobots, RobotsDecision, check_robots
+from strider.scheduler.core.runs.control import CLOSE_REASONS, RunDirective, RunState
 
 NEVER_DUE_MS: Final = 1 << 45
-"""When the entries of a paused run are due: never. The year is 3084."""
+"""Due time of the entries of a paused run: never (the year 3084)."""
 
 BUDGET_WAIT_MS: Final = 250
-"""How long an entry waits for pages under way, one of which may not come and leave its place."""
+"""Wait for requests in flight, whose cost may turn out lower than reserved."""
 
 CATCH_UP_WAIT_MS: Final = 250
-"""How long an entry of an unknown origin waits, each time, until its shard's outcomes are read."""
+"""Wait of an entry of an unknown origin, until all earlier outcomes of its shard are read."""
 
 
-class Step(StrEnum):
-    """What is done."""
+class ReleaseAction(StrEnum):
+    """Action for a due entry."""
 
-    ASK = "ask"
-    """Request it."""
+    FETCH_RETRY = "ask"
+    """Publish a fetch request for it."""
     FETCH_ROBOTS = "robots"
-    """Request its origin's robots.txt."""
+    """Publish a fetch request for its origin's robots.txt."""
     WAIT = "wait"
-    """Put it back; nothing about it changes but when it is due."""
+    """Requeue it; only its due time changes."""
     CLOSE = "close"
-    """Close it, and say so."""
+    """Close it, and publish why."""
 
 
 @fast_dataclass(frozen=True, slots=True)
-class Turn:
-    """The step, and what it leaves of the entry."""
+class ReleaseDecision:
+    """Action, and the entry after it."""
 
-    action: Step
+    action: ReleaseAction
     entry: EntryRecorded
     transition: EntryTransition | None = None
-    amount: BudgetAmount = NOTHING
-    """What its request may cost, where that is less than its crawl spec allows."""
+    cost_limit: BudgetAmount = NO_AMOUNT
+    """Limit of its request, where that is less than its crawl spec allows."""
 
 
 @fast_dataclass(frozen=True, slots=True)
 class ReleaseContext:
-    """What is known around an entry."""
+    """State around a due entry."""
 
     spec: CrawlSpecDeclared | None
     host_group: HostGroup
@@ -77,90 +77,97 @@ class ReleaseContext:
     user_agent: str
     now_ms: int
     has_caught_up: bool = True
-    """Whether what was said of origins before the shard was taken is all read."""
-    heeds_robots: bool = True
+    """Whether all outcomes from before the takeover of the shard are read."""
+    respects_robots: bool = True
 
 
-def decide_release(entry: EntryRecorded, context: ReleaseContext) -> Turn:
-    """Decide about a leased entry that its run's wishes leave as it is (`obey`), all but its budget: that is
-    asked last, since asking takes of it.
+def decide_release(entry: EntryRecorded, context: ReleaseContext) -> ReleaseDecision:
+    """Decide about a leased entry, apart from its run's state (`apply_run_state`) and budget.
+
+    The budget comes last (`apply_budget`), since checking it reserves some.
     """
     spec, now_ms = context.spec, context.now_ms
     if spec is None:
-        return _closed(entry, DecisionReason.UNKNOWN_SPEC, now_ms)
+        return _close(entry, DecisionReason.UNKNOWN_SPEC, now_ms)
     if context.host_group.is_blocked(now_ms):
-        return _resting(entry, spec, context.host_group, now_ms)
-    permit = check_robots(
+        return _decide_for_blocked_host(entry, spec, context.host_group, now_ms)
+    verdict = check_robots(
         entry,
         spec,
         context.robots,
         user_agent=context.user_agent,
         now_ms=now_ms,
-        respects_robots=context.heeds_robots,
+        respects_robots=context.respects_robots,
     )
-    if permit.reason is not None:
+    if verdict.reason is not None:
         detail = context.robots.origin_state.error_class
-        return _closed(entry, permit.reason, now_ms, detail, spec=spec)
-    if permit.decision is RobotsStanding.FETCH_FIRST and context.has_caught_up:
-        return Turn(Step.FETCH_ROBOTS, entry)
-    if permit.decision in {RobotsStanding.FETCH_FIRST, RobotsStanding.UNREACHABLE}:
-        again_at_ms = permit.again_at_ms or now_ms + CATCH_UP_WAIT_MS
-        return _waits(entry, EntryReason.WAITS_FOR_ROBOTS, again_at_ms, now_ms)
-    return Turn(Step.ASK, entry)
+        return _close(entry, verdict.reason, now_ms, detail, spec=spec)
+    if verdict.decision is RobotsDecision.FETCH_FIRST and context.has_caught_up:
+        return ReleaseDecision(ReleaseAction.FETCH_ROBOTS, entry)
+    if verdict.decision in {RobotsDecision.FETCH_FIRST, RobotsDecision.WAIT}:
+        again_at_ms = verdict.again_at_ms or now_ms + CATCH_UP_WAIT_MS
+        return _wait(entry, EntryReason.WAITS_FOR_ROBOTS, again_at_ms, now_ms)
+    return ReleaseDecision(ReleaseAction.FETCH_RETRY, entry)
 
 
-def apply_run_state(entry: EntryRecorded, directive: RunDirective, now_ms: int) -> Turn | None:
-    """Do with a waiting entry what is wished of its run; None where it may go on as it is."""
-    if (over := REASONS.get(directive.state)) is not None:
-        return _closed(entry, over, now_ms, directive.reason)
-    is_shelved = entry.due_at_ms >= NEVER_DUE_MS
-    if directive.state is Standing.PAUSED:
-        return None if is_shelved else _waits(entry, entry.reason, NEVER_DUE_MS, now_ms)
-    return _waits(entry, entry.reason, now_ms, now_ms) if is_shelved else None
+def apply_run_state(entry: EntryRecorded, directive: RunDirective, now_ms: int) -> ReleaseDecision | None:
+    """Apply the state of its run to an entry; None where the run does not change it."""
+    if (reason := CLOSE_REASONS.get(directive.state)) is not None:
+        return _close(entry, reason, now_ms, directive.reason)
+    is_parked_for_pause = entry.due_at_ms >= NEVER_DUE_MS
+    if directive.state is RunState.PAUSED:
+        return None if is_parked_for_pause else _wait(entry, entry.reason, NEVER_DUE_MS, now_ms)
+    return _wait(entry, entry.reason, now_ms, now_ms) if is_parked_for_pause else None
 
 
-def apply_budget(decision: Turn, reservation: ReservationResult, now_ms: int) -> Turn:
-    """Hold an entry that may be asked for to the budgets of its run."""
+def apply_budget(decision: ReleaseDecision, reservation: ReservationResult, now_ms: int) -> ReleaseDecision:
+    """Apply the reservation of its run's budget to an entry that may be fetched."""
     if reservation.status is ReservationStatus.GRANTED:
         return (
-            decision if reservation.amount == NOTHING else replace_fields(decision, amount=reservation.amount)
+            decision
+            if reservation.amount == NO_AMOUNT
+            else replace_fields(decision, cost_limit=reservation.amount)
         )
     if reservation.status is ReservationStatus.EXHAUSTED:
-        return _closed(decision.entry, DecisionReason.BUDGET, now_ms, reservation.detail)
-    return _waits(decision.entry, decision.entry.reason, now_ms + BUDGET_WAIT_MS, now_ms)
+        return _close(decision.entry, DecisionReason.BUDGET, now_ms, reservation.detail)
+    return _wait(decision.entry, decision.entry.reason, now_ms + BUDGET_WAIT_MS, now_ms)
 
 
-def _resting(entry: EntryRecorded, spec: CrawlSpecDeclared, group: HostGroup, now_ms: int) -> Turn:
-    is_barred = group.is_barred(now_ms)
-    stopped_ms, until_ms = group.failing_since_ms, group.blocked_until_ms
-    if is_barred:
-        stopped_ms, until_ms = group.manual_block.since_ms, group.manual_block.until_ms
-    since_ms = max(stopped_ms or now_ms, entry.discovered_at_ms)
+def _decide_for_blocked_host(
+    entry: EntryRecorded, spec: CrawlSpecDeclared, host_group: HostGroup, now_ms: int
+) -> ReleaseDecision:
+    is_manual = host_group.is_manually_blocked(now_ms)
+    blocked_since_ms, until_ms = host_group.failing_since_ms, host_group.blocked_until_ms
+    if is_manual:
+        blocked_since_ms, until_ms = host_group.manual_block.since_ms, host_group.manual_block.until_ms
+    since_ms = max(blocked_since_ms or now_ms, entry.discovered_at_ms)
     ends_at_ms = since_ms + spec.host_patience_seconds * 1000
     if now_ms >= ends_at_ms:
-        reason = DecisionReason.HOST_BLOCKED if is_barred else DecisionReason.HOST_UNAVAILABLE
-        detail = group.manual_block.reason if is_barred else group.block_reason
-        return _closed(entry, reason, now_ms, detail, spec=spec)
-    # A person may lift a bar at any time: its entries wait in their queues, which the working set holds.
-    is_held = is_barred and group.release_blocked_until_ms(now_ms) > 0
-    again_at_ms = now_ms if is_held else min(until_ms, ends_at_ms)
-    return _waits(entry, EntryReason.HOST_BACKS_OFF, again_at_ms, now_ms)
+        reason = DecisionReason.HOST_BLOCKED if is_manual else DecisionReason.HOST_UNAVAILABLE
+        detail = host_group.manual_block.reason if is_manual else host_group.block_reason
+        return _close(entry, reason, now_ms, detail, spec=spec)
+    # An operator may lift a block at any time: the entries stay in their queues, which the working set holds.
+    is_kept_queued = is_manual and host_group.release_blocked_until_ms(now_ms) > 0
+    again_at_ms = now_ms if is_kept_queued else min(until_ms, ends_at_ms)
+    return _wait(entry, EntryReason.HOST_BACKS_OFF, again_at_ms, now_ms)
 
 
-def _waits(entry: EntryRecorded, reason: str, again_at_ms: int, now_ms: int) -> Turn:
-    return Turn(Step.WAIT, requeue_entry(entry, reason, due_at_ms=again_at_ms, now_ms=now_ms))
+def _wait(entry: EntryRecorded, reason: str, due_at_ms: int, now_ms: int) -> ReleaseDecision:
+    return ReleaseDecision(
+        ReleaseAction.WAIT, requeue_entry(entry, reason, due_at_ms=due_at_ms, now_ms=now_ms)
+    )
 
 
-def _closed(
+def _close(
     entry: EntryRecorded,
     reason: DecisionReason,
     now_ms: int,
     detail: str = "",
     *,
     spec: CrawlSpecDeclared | None = None,
-) -> Turn:
-    ended = close_without_page(entry, reason, now_ms=now_ms, detail=detail)
+) -> ReleaseDecision:
+    transition = close_without_page(entry, reason, now_ms=now_ms, detail=detail)
     if spec is not None:
-        ended = schedule_recrawl(entry, ended, spec, now_ms=now_ms)
-    assert ended.entry is not None
-    return Turn(Step.CLOSE, ended.entry, ended)
+        transition = schedule_recrawl(entry, transition, spec, now_ms=now_ms)
+    assert transition.entry is not None
+    return ReleaseDecision(ReleaseAction.CLOSE, transition.entry, transition)

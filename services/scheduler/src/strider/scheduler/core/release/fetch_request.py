@@ -1,4 +1,4 @@
-"""From a lease to the request that the fetcher makes: everything that it needs, and nothing to look up."""
+"""Build the fetch request of a lease: all that the fetcher needs, so it looks nothing up."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from strider.contracts.fast_dataclass import fast_dataclass
 from strider.contracts.generated.enums import RequestKind, Scope
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchRequested
 from strider.politeness import is_sensitive_header
-from strider.scheduler.core.budgets.limits import NOTHING, BudgetAmount
+from strider.scheduler.core.budgets.limits import NO_AMOUNT, BudgetAmount
 from strider.scheduler.core.hosts.robots import REQUESTING_JOB
 from strider.urls import host_of, origin_of, registrable_domain
 
 
 @fast_dataclass(frozen=True, slots=True)
 class RequestLease:
-    """The lease that a request stands under."""
+    """Lease of a request."""
 
     lease_id: str
     issued_at_ms: int
     expires_at_ms: int
     shard: int
     epoch: int
-    amount: BudgetAmount = NOTHING
-    """What it may cost, where that is less than the crawl spec allows."""
+    cost_limit: BudgetAmount = NO_AMOUNT
+    """Limit of the request, where that is less than its crawl spec allows."""
 
 
-def fetch_request(entry: EntryRecorded, spec: CrawlSpecDeclared, lease: RequestLease) -> FetchRequested:
-    """Make the request for an entry, or for the robots.txt that goes before one."""
+def build_fetch_request(entry: EntryRecorded, spec: CrawlSpecDeclared, lease: RequestLease) -> FetchRequested:
+    """Build the request of an entry, or of a robots.txt."""
     is_robots = entry.kind == RequestKind.ROBOTS
     names = _header_names(entry, spec)
     return FetchRequested(
@@ -51,8 +51,8 @@ def fetch_request(entry: EntryRecorded, spec: CrawlSpecDeclared, lease: RequestL
         metadata={} if is_robots else entry.metadata,
         shard=lease.shard,
         epoch=lease.epoch,
-        deadline_ms=lease.amount.ms or round(spec.request_timeout_seconds * 1000),
-        max_body_bytes=lease.amount.bytes or spec.max_body_bytes,
+        deadline_ms=lease.cost_limit.ms or round(spec.request_timeout_seconds * 1000),
+        max_body_bytes=lease.cost_limit.bytes or spec.max_body_bytes,
         etag=entry.etag,
         last_modified=entry.last_modified,
         header_names=names,
@@ -65,16 +65,16 @@ def fetch_request(entry: EntryRecorded, spec: CrawlSpecDeclared, lease: RequestL
 
 
 def _header_names(entry: EntryRecorded, spec: CrawlSpecDeclared) -> tuple[str, ...]:
-    if is_at_home(entry, spec):
+    if may_receive_credentials(entry, spec):
         return tuple(spec.headers)
     return tuple(name for name in spec.headers if not is_sensitive_header(name))
 
 
-def is_at_home(entry: EntryRecorded, spec: CrawlSpecDeclared) -> bool:
-    """Say whether an entry belongs to the sites that a crawl is about, and may see its credentials.
+def may_receive_credentials(entry: EntryRecorded, spec: CrawlSpecDeclared) -> bool:
+    """Whether an entry belongs to the sites of its crawl, and may be sent its credentials.
 
-    A scope with bounds leads nowhere else. Without bounds anybody's link leads anywhere: then only start
-    URLs are known to be meant, as long as no redirect takes them to another host, and what the spec names.
+    A limited scope leads to no other sites. In an unlimited one any page's link leads anywhere: there only
+    the spec's hosts and domains count, and start URLs as long as no redirect leaves their host.
     """
     if spec.scope != Scope.ANY:
         return True

@@ -1,13 +1,12 @@
-"""How urgent is a link? One number, 3 high to 0 discovery; whoever counts otherwise maps it at the edge.
+"""Priority of a URL: one number, from 3 (high) to 0 (discovery).
 
-    a list's further page, an archive, deep   ──▶ low
-    a home page, few links from a seed        ──▶ high
-    anything else                             ──▶ medium
-    a crawl for discovery                     ──▶ discovery, whatever it is
+    further page of a list, archive, deep   ──▶ low
+    home page, few links from a seed        ──▶ high
+    anything else                           ──▶ medium
+    crawl for discovery                     ──▶ discovery
 
-A crawl spec that gives its links more than the lowest priority lifts them all. Seeds keep what they were
-given, and what they redirect to inherits it. Knows a URL by its looks alone: what is behind it is not
-fetched yet.
+A crawl spec that gives its links more than the lowest priority raises all of them. Seeds keep their given
+priority, and redirect targets inherit it. Judges a URL by its text alone: its page is not fetched yet.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ class UrlPriority(IntEnum):
 
 
 SHALLOW_DEPTH: Final = 2
-"""So few links from a seed, a page is worth most."""
+"""URLs of at most this depth have high priority."""
 DEEP_DEPTH: Final = 5
-"""More links from a seed than that, it is worth least."""
+"""URLs deeper than this have low priority."""
 
 _LIST_URL: Final = re.compile(
     r"[?&](?:page|p|pg|paged|offset|start)=\d"
@@ -40,14 +39,14 @@ _LIST_URL: Final = re.compile(
     r"|/(?:archive|archives|tag|tags|author)(?:/|$)"
     r"|/(?:19|20)\d\d(?:/(?:0?[1-9]|1[0-2]))?/?$"
 )
-"""Further pages of lists, and archives: a year or a month at the end of a path names one."""
+"""Further pages of lists, and archives: a path that ends with a year or a month is one."""
 
 _VIAS_WITH_GIVEN_PRIORITY: Final = frozenset({LinkVia.SEED, LinkVia.REDIRECT})
 _LIST_VIAS: Final = frozenset({LinkVia.PAGINATION, LinkVia.ARCHIVE})
 
 
 def priority_of(candidate: Candidate) -> int:
-    """Say how urgent a candidate is; its own priority is that of its seed, or of its crawl spec's links."""
+    """Return the priority of a candidate; its own is that of its seed, or of its spec's links."""
     via = candidate.origin.via
     wanted = min(max(candidate.priority, UrlPriority.DISCOVERY), UrlPriority.HIGH)
     if via in _VIAS_WITH_GIVEN_PRIORITY or wanted == UrlPriority.DISCOVERY:
@@ -57,8 +56,8 @@ def priority_of(candidate: Candidate) -> int:
 
 
 def _priority_by_shape(url: str, depth: int, via: str) -> UrlPriority:
-    rest = url.split("/", 3)
-    path = rest[3] if len(rest) > 3 else ""  # noqa: PLR2004  # scheme, nothing, host, path
+    parts = url.split("/", 3)
+    path = parts[3] if len(parts) > 3 else ""  # noqa: PLR2004  # scheme, nothing, host, path
     if not path:
         return UrlPriority.HIGH
     if depth > DEEP_DEPTH or via in _LIST_VIAS or _LIST_URL.search(f"/{path}"):

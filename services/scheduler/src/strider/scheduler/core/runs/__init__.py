@@ -1,1 +1,1 @@
-"""TODO: runs."""
+"""Runs: control by commands, proof of completion, detection of lost pages."""

@@ -1,13 +1,13 @@
-"""What people want of runs and hosts, as far as their wishes have been read.
+"""Effective state of runs and manual blocks of hosts, by the commands read from job-events.
 
-    pause  ──▶ PAUSED     nothing of the run is asked for; it keeps all it has
+    pause  ──▶ PAUSED     nothing of the run is fetched; it keeps its entries
     resume ──▶ RUNS
-    cancel ──▶ CANCELLED  what waits is dropped, what comes later is refused; nothing undoes that
-    budget ──▶ SPENT      the same, for another reason: nobody wished it, but nothing is left of its budget
-    drop   ──▶ DROPPED    the same for all of a job, and what was known of it is forgotten
+    cancel ──▶ CANCELLED  pending entries are dropped, later ones refused; cannot be undone
+    budget ──▶ SPENT      the same, without a command: its budget is exhausted
+    drop   ──▶ DROPPED    the same for a whole job, whose entries are forgotten
 
-A wish about a job without a run is about all of its runs. The last wish in the order of the log
-counts; a repeat changes nothing. Knows nothing of entries, shards or stores.
+A command for a job without a run applies to all of its runs. The last command in the order of the log counts;
+a repeat changes nothing. Knows nothing of entries, shards or stores.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from enum import StrEnum
 from typing import Final
 
 from strider.contracts.generated.enums import DecisionReason
-from strider.contracts.generated.enums import JobEvent as What
+from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import JobEvent
 
 
-class Standing(StrEnum):
-    """Whether a run may go on; the later, the stricter."""
+class RunState(StrEnum):
+    """State of a run, in order of strictness."""
 
     RUNS = "runs"
     PAUSED = "paused"
@@ -32,30 +32,41 @@ class Standing(StrEnum):
     DROPPED = "dropped"
 
 
-REASONS: Final[Mapping[Standing, DecisionReason]] = {
-    Standing.SPENT: DecisionReason.BUDGET,
-    Standing.CANCELLED: DecisionReason.CANCELLED,
-    Standing.DROPPED: DecisionReason.DROPPED,
+CLOSE_REASONS: Final[Mapping[RunState, DecisionReason]] = {
+    RunState.SPENT: DecisionReason.BUDGET,
+    RunState.CANCELLED: DecisionReason.CANCELLED,
+    RunState.DROPPED: DecisionReason.DROPPED,
 }
-"""Why what waits is closed, and what comes later is refused; others go on, or will."""
+"""Why pending entries of such a run are closed, and later ones refused; other states close nothing."""
+
+
+_STATE_BY_COMMAND: Final[Mapping[str, RunState]] = {
+    JobEventKind.PAUSE: RunState.PAUSED,
+    JobEventKind.RESUME: RunState.RUNS,
+    JobEventKind.CANCEL: RunState.CANCELLED,
+    JobEventKind.DROP: RunState.DROPPED,
+}
+_STRICTNESS: Final = {standing: place for place, standing in enumerate(RunState)}
+_IRREVERSIBLE: Final = _STRICTNESS[RunState.CANCELLED]
+"""From this state on nothing is undone."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunDirective:
-    """What holds for a run, or for all runs of a job."""
+    """State of a run, or of all runs of a job, and its cause."""
 
-    state: Standing
+    state: RunState
     by: str = ""
     reason: str = ""
     at_ms: int = 0
 
 
-NO_DIRECTIVE: Final = RunDirective(Standing.RUNS)
+NO_DIRECTIVE: Final = RunDirective(RunState.RUNS)
 
 
 @dataclass(frozen=True, slots=True)
 class ManualBlock:
-    """A person's wish that a group be left alone."""
+    """Block of a host group by an operator's command."""
 
     until_ms: int
     since_ms: int
@@ -65,83 +76,74 @@ class ManualBlock:
 
 NO_BLOCK: Final = ManualBlock(0, 0)
 FOREVER_MS: Final = (1 << 48) - 1
-"""As late as the working set can write."""
+"""Latest time that the working set can store."""
 
 
 class RunControl:
-    """All wishes that were read."""
+    """State of all runs and manual blocks."""
 
     def __init__(self) -> None:
         self._runs: dict[str, RunDirective] = {}
         self._jobs: dict[str, RunDirective] = {}
-        self._spent: dict[str, RunDirective] = {}
+        self._exhausted: dict[str, RunDirective] = {}
         self.manual_blocks: dict[str, ManualBlock] = {}
-        """By group; one that was lifted stays, as a bar that is over."""
+        """By host group; a lifted block stays, as one that has ended."""
 
     def apply(self, event: JobEvent) -> bool:
-        """Take in one event; says whether it changed anything."""
+        """Apply an event; return whether it changed anything."""
         if not event.is_wish:
             return False
-        if (standing := _STANDINGS.get(event.what)) is not None:
-            return self._order(event, standing)
-        if event.what == What.BLOCK_HOST and event.group:
-            bar = ManualBlock(event.until_ms or FOREVER_MS, event.at_ms, event.by, event.reason)
-            return self._bar(event.group, bar)
-        if event.what == What.UNBLOCK_HOST and event.group:
-            return self._bar(event.group, NO_BLOCK)
+        if (standing := _STATE_BY_COMMAND.get(event.what)) is not None:
+            return self._apply_to_run(event, standing)
+        if event.what == JobEventKind.BLOCK_HOST and event.group:
+            block = ManualBlock(event.until_ms or FOREVER_MS, event.at_ms, event.by, event.reason)
+            return self._apply_block(event.group, block)
+        if event.what == JobEventKind.UNBLOCK_HOST and event.group:
+            return self._apply_block(event.group, NO_BLOCK)
         return False
 
-    def spend(self, execution_id: str, measure: str) -> bool:
-        """Note that a run's budget is used up; says whether that is new."""
-        if execution_id in self._spent:
+    def mark_budget_exhausted(self, execution_id: str, measure: str) -> bool:
+        """Mark a run's budget as exhausted; return whether that is new."""
+        if execution_id in self._exhausted:
             return False
-        self._spent[execution_id] = RunDirective(Standing.SPENT, reason=measure)
+        self._exhausted[execution_id] = RunDirective(RunState.SPENT, reason=measure)
         return True
 
     @property
     def dropped_jobs(self) -> list[str]:
-        """Name the jobs that are dropped."""
-        return [job for job, order in self._jobs.items() if order.state is Standing.DROPPED]
+        """Return the jobs that are dropped."""
+        return [job for job, order in self._jobs.items() if order.state is RunState.DROPPED]
 
     @property
     def has_any(self) -> bool:
         """Whether there is anything about a run or a job."""
-        return bool(self._runs or self._jobs or self._spent)
+        return bool(self._runs or self._jobs or self._exhausted)
 
     def directive_for(self, job_id: str, execution_id: str) -> RunDirective:
-        """Give what holds for a run: the stricter of what is wished of it and of its job."""
+        """Return the directive in effect for a run: the stricter of its own and its job's."""
         run = self._runs.get(execution_id, NO_DIRECTIVE)
-        if not self._jobs and not self._spent:
+        if not self._jobs and not self._exhausted:
             return run
-        job, spent = self._jobs.get(job_id, NO_DIRECTIVE), self._spent.get(execution_id, NO_DIRECTIVE)
+        job, spent = self._jobs.get(job_id, NO_DIRECTIVE), self._exhausted.get(execution_id, NO_DIRECTIVE)
         return max(job, run, spent, key=lambda order: _STRICTNESS[order.state])
 
     def affects(self, execution_ids: Iterable[str]) -> bool:
-        """Say whether a wish may be about one of these runs."""
-        return bool(self._jobs) or any(run in self._runs or run in self._spent for run in execution_ids)
+        """Whether a directive may apply to one of these runs."""
+        return bool(self._jobs) or any(run in self._runs or run in self._exhausted for run in execution_ids)
 
-    def _order(self, event: JobEvent, state: Standing) -> bool:
-        book, name = (self._runs, event.execution_id) if event.execution_id else (self._jobs, event.job_id)
-        before = book.get(name, NO_DIRECTIVE).state
-        if not name or before is state or _STRICTNESS[before] >= max(_IRREVERSIBLE, _STRICTNESS[state]):
+    def _apply_to_run(self, event: JobEvent, state: RunState) -> bool:
+        directives, name = (
+            (self._runs, event.execution_id) if event.execution_id else (self._jobs, event.job_id)
+        )
+        current = directives.get(name, NO_DIRECTIVE).state
+        if not name or current is state or _STRICTNESS[current] >= max(_IRREVERSIBLE, _STRICTNESS[state]):
             return False
-        if state is Standing.DROPPED and event.execution_id:
-            return False  # a run is a part of its job, which knows no runs
-        book[name] = RunDirective(state, event.by, event.reason, event.at_ms)
+        if state is RunState.DROPPED and event.execution_id:
+            return False  # only a job is dropped, never a single run
+        directives[name] = RunDirective(state, event.by, event.reason, event.at_ms)
         return True
 
-    def _bar(self, group: str, block: ManualBlock) -> bool:
+    def _apply_block(self, group: str, block: ManualBlock) -> bool:
         before = self.manual_blocks.get(group)
         self.manual_blocks[group] = block
         return before != block
-
-
-_STANDINGS: Final[Mapping[str, Standing]] = {
-    What.PAUSE: Standing.PAUSED,
-    What.RESUME: Standing.RUNS,
-    What.CANCEL: Standing.CANCELLED,
-    What.DROP: Standing.DROPPED,
-}
-_STRICTNESS: Final = {standing: place for place, standing in enumerate(Standing)}
-_IRREVERSIBLE: Final = _STRICTNESS[Standing.CANCELLED]
-"""From here on nothing undoes it."""

@@ -1,17 +1,17 @@
-"""Which pages cannot come back any more? Proven by what the services of the ring have committed.
+"""Prove that a page is lost, by what the services of the pipeline have committed.
 
     fetcher ─▶ pages-fetched ─▶ parser ─▶ pages-parsed ─▶ validator ─▶ pages-validated, -rejected
                                                     ─▶ link-ingestion ─▶ pages-settled ─▶ scheduler
 
-A service commits a message after what follows from it is in the log. So once all four have passed the
-end that their topics had when the one before had passed its own, whatever was on its way at the
-beginning has come out, or never will. Time proves nothing here: a service may stand for a day.
-Pure. Knows offsets by topic and partition, and no broker.
+A service commits a message after its results are in the log. Once each of the four has passed the end that
+its topics had when the one before had passed its own, whatever was in the pipeline at the beginning has left
+it, or never will. Time proves nothing here: a service may be down for a day. Knows offsets by topic and
+partition, and no broker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
@@ -28,25 +28,25 @@ from strider.scheduler.core.entries.fetch_outcomes import EntryTransition, close
 from strider.scheduler.core.entries.state import requeue_entry
 
 MAX_LOSSES: Final = 2
-"""A page that was lost so often is what loses it: nobody asks for it again."""
+"""Losses after which an entry is closed: its page is the likely cause."""
 
 MARGIN_MS: Final = 5_000
-"""By how much a page must be older than a passage: two owners of a shard may read its time differently."""
+"""How much older than a watermark a page must be: two owners of a shard may read the time differently."""
 
 PartitionKey = tuple[str, int]
 """Topic and partition."""
 
 
 class PipelineStage(NamedTuple):
-    """One service of the ring."""
+    """One service of the pipeline."""
 
     topics: tuple[str, ...]
     group: str
     is_sharded: bool = True
-    """Whether what a shard sends is in its own partition; else it may be in any."""
+    """Whether a shard's pages are in its own partition; else they may be in any."""
 
 
-RING: Final = (
+PIPELINE: Final = (
     PipelineStage((PAGES_FETCHED.name,), "parser", is_sharded=False),
     PipelineStage((PAGES_PARSED.name,), "validator"),
     PipelineStage((PAGES_VALIDATED.name, PAGES_REJECTED.name), "link-ingestion-pages"),
@@ -56,71 +56,67 @@ RING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PipelineOffsets:
-    """How far everything is: what was committed, and after that where the logs end."""
+    """Committed offsets, and the log ends read after them."""
 
     committed: Mapping[tuple[str, PartitionKey], int]
-    """By group and place."""
+    """By group and partition."""
     ends: Mapping[PartitionKey, int]
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineWatermark:
-    """What went onto the ring of one shard up to a moment, followed on its way round."""
+    """Pages of one shard fetched up to a time, followed through the pipeline."""
 
     shard: int
     since_ms: int
-    """Everything that was fetched before."""
-    stages: tuple[PipelineStage, ...] = RING
+    """Pages fetched before this time are followed."""
+    stages: tuple[PipelineStage, ...] = PIPELINE
     stage: int = 0
     end_offsets: Mapping[PartitionKey, int] | None = field(default=None)
-    """Which ends that hop has to pass; None before they are known."""
+    """End offsets that the current stage has to commit; None before they are known."""
 
     @property
-    def is_over(self) -> bool:
-        """Whether all of it has gone round that ever will."""
+    def has_passed(self) -> bool:
+        """Whether all of these pages have left the pipeline that ever will."""
         return self.stage == len(self.stages)
 
-    def after(self, sounding: PipelineOffsets) -> PipelineWatermark:
-        """Go on as far as a sounding proves."""
+    def after(self, offsets: PipelineOffsets) -> PipelineWatermark:
+        """Advance as far as the offsets prove."""
         watermark = self
-        while not watermark.is_over:
-            hop = watermark.stages[watermark.stage]
-            marks = watermark._ends(hop, sounding) if watermark.end_offsets is None else watermark.end_offsets
-            if any(sounding.committed.get((hop.group, place), 0) < end for place, end in marks.items()):
-                return replace(watermark, marks=marks)
-            watermark = replace(watermark, hop=watermark.stage + 1, marks=None)
+        while not watermark.has_passed:
+            stage = watermark.stages[watermark.stage]
+            ends = (
+                watermark._end_offsets_of(stage, offsets)
+                if watermark.end_offsets is None
+                else watermark.end_offsets
+            )
+            if any(
+                offsets.committed.get((stage.group, partition), 0) < end for partition, end in ends.items()
+            ):
+                return replace(watermark, end_offsets=ends)
+            watermark = replace(watermark, stage=watermark.stage + 1, end_offsets=None)
         return watermark
 
-    def _ends(self, stage: PipelineStage, sounding: PipelineOffsets) -> dict[PartitionKey, int]:
+    def _end_offsets_of(self, stage: PipelineStage, offsets: PipelineOffsets) -> dict[PartitionKey, int]:
         return {
-            place: end
-            for place, end in sounding.ends.items()
-            if place[0] in stage.topics and (place[1] == self.shard or not stage.is_sharded)
+            partition: end
+            for partition, end in offsets.ends.items()
+            if partition[0] in stage.topics and (partition[1] == self.shard or not stage.is_sharded)
         }
 
     def is_lost(self, entry: EntryRecorded) -> bool:
-        """Say whether the page of an entry that is on the ring will not come back; only when it is over."""
+        """Whether the page of an entry in progress is lost; only once the watermark has passed."""
         is_older = entry.fetched_at_ms + MARGIN_MS <= self.since_ms
-        return self.is_over and entry.state == EntryState.IN_PROGRESS and is_older
+        return self.has_passed and entry.state == EntryState.IN_PROGRESS and is_older
 
 
 def retry_lost_page(entry: EntryRecorded, *, now_ms: int) -> EntryTransition:
-    """Ask once more for an entry whose page was lost, or close it."""
-    told = replace(entry, losses=entry.losses + 1)
-    if told.losses >= MAX_LOSSES:
+    """Requeue an entry whose page was lost, or close it after too many losses."""
+    counted = replace(entry, losses=entry.losses + 1)
+    if counted.losses >= MAX_LOSSES:
         return close_without_page(
-            told, DecisionReason.LOST_IN_RING, now_ms=now_ms, detail="its page never came back"
+            counted, DecisionReason.LOST_IN_RING, now_ms=now_ms, detail="page lost in the pipeline"
         )
     return EntryTransition(
-        "lost_once", requeue_entry(told, EntryReason.LOST_ONCE, due_at_ms=now_ms, now_ms=now_ms)
+        "lost_once", requeue_entry(counted, EntryReason.LOST_ONCE, due_at_ms=now_ms, now_ms=now_ms)
     )
-
-
-def pipeline_partitions(stages: Sequence[PipelineStage], partitions: Mapping[str, int]) -> list[PartitionKey]:
-    """Name every partition of the ring's topics."""
-    return [
-        (topic, number)
-        for hop in stages
-        for topic in hop.topics
-        for number in range(partitions.get(topic, 0))
-    ]

@@ -1,0 +1,171 @@
+"""The root command: connection options, and one module of `commands` per command.
+
+A command's module is imported when the command is used, so that no command waits for the libraries of
+another. The exit codes of all commands are in `exit_codes`; what is not a bug never prints a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+from strider.runtime.settings.validation_messages import strip_prefixes, validation_message
+
+from .connections import KAFKA, POSTGRES, REDIS, override_environment
+from .exit_codes import CommandExit
+from .output import fail
+from .profiles import ProfileError, load_profile
+from .stdio import open_streams, run_command
+from .suggestions import unknown_name
+
+COMMANDS: Final = {
+    "crawl": "crawl",
+    "fetch": "fetch",
+    "robots": "robots",
+    "parse": "parse",
+    "parser": "parser",
+    "proxies": "proxies",
+    "doctor": "doctor",
+    "up": "stack",
+    "down": "stack",
+    "status": "stack",
+    "logs": "stack",
+    "seeds": "seeds",
+    "sources": "sources",
+    "runs": "runs",
+    "hosts": "hosts",
+    "why": "why",
+    "explain": "explain",
+    "frontier": "frontier",
+    "topics": "topics",
+    "schemas": "schemas",
+    "migrate": "migrate",
+    "exit-codes": "exit_codes",
+}
+"""Command → module of `commands` that implements it, in the order of the help text."""
+
+ALIASES: Final = {"crawls": "runs"}
+"""Former name → command; it works and is not listed."""
+
+
+class LazyCommands(TyperGroup):
+    """The commands, each imported from its module when it is used."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # the library's signature
+        """Return the commands in the order of the help text."""
+        return list(COMMANDS)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options; flags are shown without a type."""
+        return _without_flag_types(super().get_params(ctx))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command of the first argument; an unknown one is refused with a suggestion."""
+        name = args[0]
+        if name not in COMMANDS and name not in ALIASES and not name.startswith("-"):
+            ctx.fail(unknown_name("command", name, COMMANDS))
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; an invalid option is reported without the wording of the validating library."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as wrong:
+            # The library that validated the value has the reason; typer's sentence wraps it.
+            problems: list[Any] = getattr(wrong.__cause__, "errors", list)()
+            wrong.message = validation_message(problems[0]) if problems else strip_prefixes(wrong.message)
+            raise
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import a command; None for an unknown name."""
+        name = ALIASES.get(cmd_name, cmd_name)
+        if name not in COMMANDS:
+            return None
+        app: typer.Typer = import_module(f"strider.cli.commands.{COMMANDS[name]}").app
+        command: Any = typer.main.get_group(app)
+        command = command.commands.get(name, command)
+        command.name = name
+        _hide_flag_types(command, ctx)
+        return command
+
+
+def _hide_flag_types(command: Any, ctx: Any) -> None:
+    """Show no type behind the flags of a command and of its subcommands."""
+    _without_flag_types([*command.params, command.get_help_option(ctx)])
+    for inner in getattr(command, "commands", {}).values():
+        _hide_flag_types(inner, ctx)
+
+
+def _without_flag_types(params: list[Any]) -> list[Any]:
+    for param in params:
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
+    return params
+
+
+app = typer.Typer(
+    name="strider",
+    cls=LazyCommands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"strider {version('strider-cli')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    ctx: typer.Context,
+    kafka: Annotated[
+        str, typer.Option("--kafka", metavar="HOST:PORT", help="Kafka brokers; else KAFKA_BOOTSTRAP_SERVERS.")
+    ] = "",
+    postgres: Annotated[
+        str, typer.Option("--postgres", metavar="DSN", help="PostgreSQL; else POSTGRES_DSN.")
+    ] = "",
+    redis: Annotated[
+        str, typer.Option("--redis", metavar="URL", help="Redis or Valkey; else REDIS_URL.")
+    ] = "",
+    profile: Annotated[
+        str, typer.Option("--profile", metavar="NAME", help="Variables of .strider/profiles.toml; see below.")
+    ] = "",
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Crawl the web: in one process, or with services on Kafka.
+
+    Addresses come from the options before the command, else from the profile, else from the environment,
+    else from the local stack that `strider up` has started.
+
+    A profile is a table of variables in .strider/profiles.toml of this folder or of one above it, or in
+    ~/.config/strider/profiles.toml: a line with the name in brackets, then lines such as
+    KAFKA_BOOTSTRAP_SERVERS = "kafka.example:9092".
+
+    Exit codes are the same for every command: strider exit-codes.
+    """
+    variables: dict[str, str] = {}
+    if profile:
+        try:
+            variables = load_profile(profile, os.environ, Path.cwd())
+        except ProfileError as failure:
+            fail(str(failure), CommandExit.USAGE)
+    given = {KAFKA.variable: kafka, POSTGRES.variable: postgres, REDIS.variable: redis}
+    variables |= {name: value for name, value in given.items() if value}
+    ctx.with_resource(override_environment(variables))
+
+
+def run() -> None:
+    """Run the command line of this process."""
+    open_streams()
+    run_command(app)

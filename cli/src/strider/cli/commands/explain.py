@@ -1,0 +1,124 @@
+"""strider explain: evaluate each step of the decision about a URL with the live state.
+
+`strider why` prints what was decided; this evaluates the steps again. Exit code 1: no crawler takes the URL.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Final
+
+import typer
+
+from strider.cli.connections import BrokerTarget, run_with_broker
+from strider.cli.exit_codes import CommandExit
+from strider.cli.explain.decision_steps import DecisionStep, UrlEvidence, decision_steps
+from strider.cli.explain.subject import UrlSubject, parse_subject
+from strider.cli.frontier.client import FrontierClient, open_frontier_client
+from strider.cli.options import AsJson, Bootstrap
+from strider.cli.output import fail, print_json
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
+from strider.contracts.generated.topics import CRAWL_SPECS, FRONTIER
+from strider.contracts.partitioning import shard_of_host
+from strider.crawl.settings import user_agent
+
+from .hosts import load_group, parse_group
+
+app = typer.Typer(add_completion=False)
+
+STEP_NAMES: Final = {"wish": "command"}
+"""Step → its name in the text output, where that of the JSON output is not the word of the field."""
+
+
+@app.command()
+def explain(  # noqa: PLR0917  # options, which are given by name
+    url: Annotated[str, typer.Argument(help="The URL.", metavar="URL")],
+    job: Annotated[str, typer.Option("--job", help="Only in this job.", metavar="JOB")] = "",
+    spec: Annotated[str, typer.Option("--spec", help="With this crawl spec.", metavar="ID")] = "",
+    from_url: Annotated[
+        str, typer.Option("--from", help="As a link on this page; else as a seed.", metavar="URL")
+    ] = "",
+    bootstrap: Bootstrap = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show each step of the decision about a URL as it is now, from normalization to politeness."""
+    subject = parse_subject(url)
+    first = _normalization(subject)
+    jobs: dict[str, list[DecisionStep]] = {}
+    page = _parse_page(from_url)
+    if not subject.refusal:
+        jobs = run_with_broker(bootstrap, lambda target: _load_steps(target, subject, job, spec, page))
+    if as_json:
+        by_job = {name: [each.to_json() for each in found] for name, found in jobs.items()}
+        print_json({"url": subject.url, "normalise": first.to_json(), "jobs": by_job})
+    else:
+        print(_step_line(first))
+        for name, found in jobs.items():
+            if len(jobs) > 1:
+                print(f"in job {name}:")
+            for step in found:
+                print(_step_line(step))
+    if subject.refusal:
+        raise typer.Exit(CommandExit.FAILED)
+
+
+def _parse_page(from_url: str) -> str:
+    if not from_url:
+        return ""
+    page = parse_subject(from_url)
+    if page.refusal:
+        fail(f"--from: {page.refusal}", CommandExit.USAGE)
+    return page.url
+
+
+async def _load_steps(
+    target: BrokerTarget, subject: UrlSubject, job: str, spec_id: str, from_url: str
+) -> dict[str, list[DecisionStep]]:
+    """Return the steps by job; "?" stands for a URL that no job has."""
+    group = parse_group(target, subject.host)
+    crawl = target.settings.crawl
+    async with open_frontier_client(target) as frontier:
+        entries = await _read_entries(frontier, subject, job)
+        specs: list[CrawlSpecDeclared] = await frontier.read_latest(CRAWL_SPECS, [0])
+        by_id = {spec.crawl_spec_id: spec for spec in specs}
+        run_control = await frontier.load_run_control()
+        hosts, live = await load_group(frontier, group)
+    now_ms = live.now_ms if live is not None else round(time.time() * 1000)
+    steps: dict[str, list[DecisionStep]] = {}
+    found: list[EntryRecorded | None] = [*entries] or [None]
+    for entry in found:
+        wanted = spec_id or (entry.crawl_spec_id if entry is not None else "")
+        evidence = UrlEvidence(
+            url=subject.url,
+            from_url=from_url or (entry.referrer if entry is not None else ""),
+            entry=entry,
+            spec=by_id.get(wanted),
+            run_control=run_control,
+            hosts=hosts,
+            live=live,
+            origin=subject.origin,
+            agent=user_agent(crawl),
+            allow_private=target.allows_private,
+            now_ms=now_ms,
+            respects_robots=crawl.respect_robots,
+            wanted_spec=spec_id,
+        )
+        steps[entry.job_id if entry is not None else job or "?"] = list(decision_steps(evidence))
+    return steps
+
+
+async def _read_entries(frontier: FrontierClient, subject: UrlSubject, job: str) -> list[EntryRecorded]:
+    shard = shard_of_host(subject.host, frontier.shards)
+    found = await frontier.read_latest(FRONTIER, [shard], ends=f"/{subject.key}".encode())
+    return [entry for entry in found if not job or entry.job_id == job]
+
+
+def _normalization(subject: UrlSubject) -> DecisionStep:
+    if subject.refusal:
+        return DecisionStep("normalise", "no", subject.refusal)
+    return DecisionStep("normalise", "yes", f"fetched as {subject.url}, key {subject.key}")
+
+
+def _step_line(step: DecisionStep) -> str:
+    name = STEP_NAMES.get(step.step, step.step)
+    return f"{name:<11} {step.result:<8} {step.text}"

@@ -1,0 +1,286 @@
+"""strider runs: list, show, pause, resume and cancel runs, read their logs; drop jobs.
+
+ID is a run, or a job for all of its runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Any, Final
+
+import typer
+
+from strider.cli.confirmation import confirm
+from strider.cli.connections import BrokerTarget, run_with_broker
+from strider.cli.exit_codes import CommandExit
+from strider.cli.explain.decision_steps import run_state_text
+from strider.cli.frontier.client import FrontierClient, open_frontier_client
+from strider.cli.frontier.run_log import print_run_log
+from strider.cli.frontier.task_counts import count_tasks
+from strider.cli.options import AsJson, AsJsonLines, Bootstrap, DryRun, Yes
+from strider.cli.output import fail, print_fields, print_json, print_table, warn
+from strider.cli.suggestions import closest
+from strider.contracts.generated.enums import JobEvent as JobEventKind
+from strider.contracts.ids import ADHOC_JOB_ID
+from strider.frontier.redis.inspection import RunSnapshot, RunsSnapshot
+from strider.scheduler.core.runs.control import RunControl, RunState
+
+app = typer.Typer(no_args_is_help=True, help="List, show, pause, resume and cancel runs; drop jobs.")
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="A run, or a job for all of its runs.")]
+Job = Annotated[str, typer.Argument(metavar="JOB", help="A job; all of its runs are cancelled.")]
+Reason = Annotated[str, typer.Option(help="Recorded with every URL that is dropped.")]
+
+_STATE_AFTER: Final = {
+    JobEventKind.PAUSE: RunState.PAUSED,
+    JobEventKind.RESUME: RunState.RUNS,
+    JobEventKind.CANCEL: RunState.CANCELLED,
+    JobEventKind.DROP: RunState.DROPPED,
+}
+_IMPOSSIBLE_AFTER: Final = {
+    RunState.CANCELLED: {RunState.RUNS, RunState.PAUSED},
+    RunState.DROPPED: {RunState.RUNS, RunState.PAUSED, RunState.CANCELLED},
+}
+"""States that a run cannot return to from a final one."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run as it is printed; the fields are those of the JSON output."""
+
+    execution_id: str
+    job_id: str
+    state: str
+    open: int
+    accepted: int
+    crawl_spec_ids: tuple[str, ...] = ()
+    by: str = ""
+    reason: str = ""
+    tasks: Mapping[str, int] = field(default_factory=dict)
+    """Tasks by state; empty where the tables could not be read."""
+
+
+@app.command("list")
+def list_runs(bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
+    """List the runs in the frontier."""
+    runs, glance = run_with_broker(bootstrap, _load_runs)
+    if as_json:
+        print_json([asdict(run) for run in runs])
+        return
+    if runs:
+        rows = [(run.execution_id, run.state, str(run.open), str(run.accepted), run.job_id) for run in runs]
+        print_table(("run", "state", "open", "accepted", "job"), rows)
+    else:
+        print("no runs in the frontier")
+    _warn_unready(glance)
+
+
+@app.command()
+def show(run_id: Id, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
+    """Show one run, or the runs of a job."""
+    runs, glance = run_with_broker(bootstrap, _load_runs)
+    found = _with_tasks(_find_runs(runs, run_id), bootstrap)
+    if as_json:
+        print_json([asdict(run) for run in found])
+        return
+    for run in found:
+        print_fields({name: _value_text(value) for name, value in asdict(run).items()})
+    _warn_unready(glance)
+
+
+@app.command()
+def logs(
+    run_id: Id,
+    lines: Annotated[
+        int, typer.Option("--lines", "-n", min=1, max=10_000, help="Number of last lines to print.")
+    ] = 50,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Keep printing new lines.")] = False,
+    bootstrap: Bootstrap = "",
+    as_json: AsJsonLines = False,
+) -> None:
+    """Print the log of a run: seeds, refusals, failures by kind, budgets, completion."""
+    run_with_broker(
+        bootstrap, lambda target: print_run_log(target, run_id, lines=lines, follow=follow, as_json=as_json)
+    )
+
+
+@app.command()
+def pause(run_id: Id, reason: Reason = "", bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
+    """Stop releasing requests; queued URLs are kept."""
+    _publish(_Command(JobEventKind.PAUSE, run_id, reason), bootstrap, as_json=as_json)
+
+
+@app.command()
+def resume(run_id: Id, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
+    """Continue a run that was paused."""
+    _publish(_Command(JobEventKind.RESUME, run_id), bootstrap, as_json=as_json)
+
+
+@app.command()
+def cancel(  # noqa: PLR0917  # options, which are given by name
+    run_id: Id,
+    reason: Reason = "",
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    bootstrap: Bootstrap = "",
+    as_json: AsJson = False,
+) -> None:
+    """Stop releasing requests and drop queued URLs. This cannot be undone."""
+    command = _Command(JobEventKind.CANCEL, run_id, reason)
+    if dry_run:
+        _print_affected(command, bootstrap, as_json=as_json)
+        return
+    _check_job(command)
+    confirm(f"Cancel {run_id} and drop its queued URLs? This cannot be undone.", is_confirmed=yes)
+    _publish(command, bootstrap, as_json=as_json)
+
+
+@app.command()
+def drop(  # noqa: PLR0917  # as above
+    run_id: Job,
+    reason: Reason = "",
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    bootstrap: Bootstrap = "",
+    as_json: AsJson = False,
+) -> None:
+    """Cancel a job and delete what the frontier knows of its URLs. This cannot be undone."""
+    command = _Command(JobEventKind.DROP, run_id, reason)
+    if dry_run:
+        _print_affected(command, bootstrap, as_json=as_json)
+        return
+    _check_job(command)
+    confirm(f"Drop job {run_id} with all that is known of its URLs? This cannot be undone.", is_confirmed=yes)
+    _publish(command, bootstrap, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A job command about a run or a job."""
+
+    kind: JobEventKind
+    run_id: str
+    reason: str = ""
+
+    @property
+    def state(self) -> RunState:
+        """State that the command puts a run into."""
+        return _STATE_AFTER[self.kind]
+
+
+def _check_job(command: _Command) -> None:
+    """Refuse to end the job of all seeds without a job: it would refuse later ones too."""
+    if command.run_id == ADHOC_JOB_ID and command.state in _IMPOSSIBLE_AFTER:
+        fail(
+            f"{ADHOC_JOB_ID} is the job of all seeds without a job, later ones too: name one of its runs",
+            CommandExit.USAGE,
+        )
+
+
+def _publish(command: _Command, bootstrap: str, *, as_json: bool) -> None:
+    _check_job(command)
+    results = run_with_broker(bootstrap, lambda target: _publish_to(target, command))
+    if as_json:
+        print_json(results)
+        return
+    for each in results:
+        already = "" if each["is_new"] else " already"
+        print(f"{each['id']} {run_state_text(RunState(each['state']))}{already}; {each['open']} entries open")
+
+
+async def _publish_to(target: BrokerTarget, command: _Command) -> list[dict[str, Any]]:
+    async with open_frontier_client(target) as frontier:
+        runs = await _runs_of(frontier, command)
+        is_new = any(run.state != command.state.value for run in runs)
+        if is_new:
+            about = {"execution_id": command.run_id} if command.run_id == runs[0].execution_id else {}
+            await frontier.publish_command(
+                command.kind, job_id=runs[0].job_id, reason=command.reason, **about
+            )
+        open_entries = sum(run.open for run in runs)
+        return [{"id": command.run_id, "state": command.state.value, "is_new": is_new, "open": open_entries}]
+
+
+def _print_affected(command: _Command, bootstrap: str, *, as_json: bool) -> None:
+    """Print the runs that a command would end."""
+
+    async def load(target: BrokerTarget) -> list[RunView]:
+        async with open_frontier_client(target) as frontier:
+            return await _runs_of(frontier, command)
+
+    _check_job(command)
+    runs = run_with_broker(bootstrap, load)
+    if as_json:
+        print_json([asdict(run) for run in runs])
+        return
+    for run in runs:
+        print(f"would {command.kind.value} {run.execution_id} ({run.state}, {run.open} entries open)")
+
+
+async def _runs_of(frontier: FrontierClient, command: _Command) -> list[RunView]:
+    """Return the runs that a command is about; ends the command line where it cannot apply to them."""
+    glance = await frontier.inspection.runs(range(frontier.shards))
+    runs = _find_runs(_run_views(glance, await frontier.load_run_control()), command.run_id)
+    if command.run_id == runs[0].execution_id and command.state is RunState.DROPPED:
+        fail(f"{command.run_id} is a run; only a job is dropped, here {runs[0].job_id}", CommandExit.USAGE)
+    for final in (RunState.DROPPED, RunState.CANCELLED):
+        if command.state in _IMPOSSIBLE_AFTER[final] and all(run.state == final for run in runs):
+            fail(f"{command.run_id} was {final.value}, which cannot be undone", CommandExit.FAILED)
+    return runs
+
+
+async def _load_runs(target: BrokerTarget) -> tuple[list[RunView], RunsSnapshot]:
+    async with open_frontier_client(target) as frontier:
+        glance = await frontier.inspection.runs(range(frontier.shards))
+        return _run_views(glance, await frontier.load_run_control()), glance
+
+
+def _run_views(glance: RunsSnapshot, orders: RunControl) -> list[RunView]:
+    return [_run_view(run, orders) for run in glance.runs.values()]
+
+
+def _run_view(run: RunSnapshot, orders: RunControl) -> RunView:
+    order = orders.directive_for(run.job_id, run.execution_id)
+    state = order.state.value
+    if order.state is RunState.RUNS and not run.open:
+        state = "idle"
+    return RunView(
+        run.execution_id,
+        run.job_id,
+        state,
+        run.open,
+        run.accepted,
+        run.crawl_spec_ids,
+        by=order.by,
+        reason=order.reason,
+    )
+
+
+def _with_tasks(runs: Sequence[RunView], bootstrap: str) -> list[RunView]:
+    counts = run_with_broker(
+        bootstrap, lambda target: count_tasks(target, [run.execution_id for run in runs])
+    )
+    return [replace(run, tasks=counts.get(run.execution_id, {})) for run in runs]
+
+
+def _find_runs(runs: Sequence[RunView], run_id: str) -> list[RunView]:
+    found = [run for run in runs if run.execution_id == run_id] or [
+        run for run in runs if run.job_id == run_id
+    ]
+    if not found:
+        near = closest(run_id, [name for run in runs for name in (run.execution_id, run.job_id)])
+        hint = f"did you mean {near}?" if near else "see: strider runs list"
+        fail(f"no run or job {run_id!r}; {hint}", CommandExit.FAILED)
+    return found
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{count} {name}" for name, count in value.items() if count) or "unknown"
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _warn_unready(glance: RunsSnapshot) -> None:
+    if glance.unready_shards:
+        warn(f"shards that are not ready are missing here: {', '.join(map(str, glance.unready_shards))}")

@@ -1,0 +1,249 @@
+"""strider seeds: submit URLs to the crawler.
+
+Publishes seeds on their topic, which is open to every producer. Exit code 2: some lines are not seeds; the
+others were published.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Final
+
+import typer
+
+from strider.cli.connections import BrokerTarget, run_with_broker
+from strider.cli.exit_codes import CommandExit
+from strider.cli.options import Bootstrap, ExtractionOption, Headers
+from strider.cli.output import fail, print_status, warn
+from strider.cli.seeds.input import parse_url_list
+from strider.cli.seeds.reader import BadLine, InputLine, SeedReader, parse_pairs
+from strider.cli.seeds.sender import SeedSender, SendCounters, SendListener
+from strider.cli.stdio import discard_stdout
+from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.contracts.seed_limits import DEFAULT_DEPTH, MAX_DEPTH
+from strider.messaging.errors import Unavailable
+from strider.messaging.kafka import KafkaBus
+from strider.messaging.ports import RecordMetadata
+
+app = typer.Typer(no_args_is_help=True, help="Submit URLs to the crawler.")
+
+MAX_PRINTED: Final = 20
+"""Seeds that are printed one by one; of a longer list only the number."""
+
+
+class SeedScope(StrEnum):
+    """Scope of the links that are followed from a seed."""
+
+    HOST = "host"
+    DOMAIN = "domain"
+    ANY = "any"
+    LISTED = "listed"
+
+
+class SeedPriority(StrEnum):
+    """Priority of a seed."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+    DISCOVERY = "discovery"
+
+
+@app.callback()
+def group() -> None:
+    """Submit URLs to the crawler."""
+
+
+Urls = Annotated[list[str] | None, typer.Argument(metavar="URL…|-", help="URLs; - reads lines from a pipe.")]
+FromFile = Annotated[
+    Path | None,
+    typer.Option("--from", metavar="FILE", help="Lines: URLs, or JSON documents with the fields of a seed."),
+]
+Job = Annotated[str, typer.Option("--job", help="Job of the seeds; default: the standing job.")]
+Depth = Annotated[
+    int | None,
+    typer.Option(help=f"Links to follow from each seed, 1 to {MAX_DEPTH} (default: {DEFAULT_DEPTH})."),
+]
+Scope = Annotated[SeedScope | None, typer.Option(help="Scope of links to follow (default: host).")]
+Priority = Annotated[SeedPriority | None, typer.Option(help="Priority (default: high).")]
+Delay = Annotated[float | None, typer.Option(help="Crawl delay: seconds between two requests to a host.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Fetch known and unchanged URLs too.")]
+Include = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PATTERN", help="Follow only URLs that match; repeatable."),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PATTERN", help="Do not follow URLs that match; repeatable."),
+]
+MaxPages = Annotated[int | None, typer.Option(help="Most pages of the run.")]
+MaxBytes = Annotated[int | None, typer.Option(help="Most bytes of the run.")]
+MaxSeconds = Annotated[int | None, typer.Option(help="Seconds from the first request to the end of the run.")]
+HostPages = Annotated[int | None, typer.Option(help="Most pages of one host.")]
+HostBytes = Annotated[int | None, typer.Option(help="Most bytes of one host.")]
+HostSeconds = Annotated[int | None, typer.Option(help="Most seconds spent on requests to one host.")]
+DomainPages = Annotated[int | None, typer.Option(help="Most pages of one registrable domain.")]
+DomainBytes = Annotated[int | None, typer.Option(help="Most bytes of one registrable domain.")]
+DomainSeconds = Annotated[
+    int | None, typer.Option(help="Most seconds spent on requests to one registrable domain.")
+]
+Extraction = Annotated[
+    ExtractionOption | None,
+    typer.Option("--extract", help="What to extract (default: main); `extraction` in a JSON document."),
+]
+Metadata = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="Metadata copied to each page result; repeatable."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per seed.")]
+
+
+@app.command()
+def add(  # noqa: PLR0917  # options, which are given by name
+    urls: Urls = None,
+    from_file: FromFile = None,
+    job_id: Job = "",
+    max_depth: Depth = None,
+    scope: Scope = None,
+    priority: Priority = None,
+    delay: Delay = None,
+    fresh: Fresh = False,
+    include: Include = None,
+    exclude: Exclude = None,
+    max_pages: MaxPages = None,
+    max_bytes: MaxBytes = None,
+    max_seconds: MaxSeconds = None,
+    max_pages_per_host: HostPages = None,
+    max_bytes_per_host: HostBytes = None,
+    max_seconds_per_host: HostSeconds = None,
+    max_pages_per_domain: DomainPages = None,
+    max_bytes_per_domain: DomainBytes = None,
+    max_seconds_per_domain: DomainSeconds = None,
+    extraction: Extraction = None,
+    metadata: Metadata = None,
+    headers: Headers = None,
+    bootstrap: Bootstrap = "",
+    as_json: AsJson = False,
+) -> None:
+    """Publish URLs as seeds, and wait until the broker has acknowledged them."""
+    given = dict(locals())
+    for name in ("urls", "from_file", "bootstrap", "as_json"):
+        del given[name]
+    given |= {"metadata": _pairs(metadata, "="), "headers": _pairs(headers, ":")}
+    _add(
+        {name: value for name, value in given.items() if _is_given(value)},
+        urls,
+        from_file,
+        bootstrap,
+        as_json,
+    )
+
+
+def _is_given(value: object) -> bool:
+    return bool(value) or (value == 0 and value is not False)
+
+
+def _add(
+    options: Mapping[str, Any], urls: list[str] | None, from_file: Path | None, bootstrap: str, as_json: bool
+) -> None:
+    arguments = [url for url in urls or () if url != "-"]
+    stream, name = _open(from_file, is_piped="-" in (urls or ()))
+    if not arguments and stream is None:
+        fail("no URL is given; name some, or - to read them from a pipe, or --from FILE", CommandExit.USAGE)
+    lines = parse_url_list(arguments, stream, name)
+    counters = run_with_broker(bootstrap, lambda target: _send(target, options, lines, as_json=as_json))
+    is_complete = counters.sent and not counters.bad
+    raise typer.Exit(CommandExit.DONE if is_complete else CommandExit.USAGE)
+
+
+def _pairs(texts: list[str] | None, separator: str) -> Mapping[str, str]:
+    try:
+        return parse_pairs(texts or (), separator)
+    except ValueError as failure:
+        fail(str(failure), CommandExit.USAGE)
+
+
+def _open(from_file: Path | None, *, is_piped: bool) -> tuple[BinaryIO | None, str]:
+    if from_file is not None and is_piped:
+        fail("--from and - exclude each other", CommandExit.USAGE)
+    if from_file is not None:
+        try:
+            return from_file.open("rb"), str(from_file)
+        except OSError as failure:
+            fail(f"{from_file}: {failure.strerror}", CommandExit.USAGE)
+    return (sys.stdin.buffer, "-") if is_piped else (None, "")
+
+
+async def _send(
+    target: BrokerTarget,
+    options: Mapping[str, Any],
+    lines: AsyncIterator[InputLine | BadLine],
+    *,
+    as_json: bool,
+) -> SendCounters:
+    reader = SeedReader(options, allow_private=target.allows_private, now_ms=round(time.time() * 1000))
+    if error := reader.option_error():
+        fail(error, CommandExit.USAGE)
+    bus, printer = KafkaBus(target.connection), _SeedPrinter(as_json=as_json)
+    sender = SeedSender(bus, reader, listener=printer.listener())
+    try:
+        await sender.send(lines)
+    except OSError as failure:
+        fail(f"cannot read the input: {failure.strerror}", CommandExit.USAGE)
+    except Unavailable:
+        if sender.counters.sent:
+            print_status(f"{sender.counters.sent} seeds were acknowledged before the failure")
+        raise
+    finally:
+        await bus.close()
+    if not (sender.counters.sent or sender.counters.bad):
+        fail("the input contains no URL", CommandExit.USAGE)
+    printer.print_total(sender.counters)
+    return sender.counters
+
+
+class _SeedPrinter:
+    """Prints published seeds on standard output, refused lines and warnings on standard error."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._printed = 0
+
+    def listener(self) -> SendListener:
+        """Return the callbacks of the sender."""
+        return SendListener(sent=self.print_sent, bad=self.print_bad, warning=warn)
+
+    def print_sent(self, url: str, acknowledged: RecordMetadata) -> None:
+        """Print the position of a published seed."""
+        topic, partition, offset = acknowledged
+        self._printed += 1
+        if self._as_json:
+            place = {"url": url, "topic": topic, "partition": partition, "offset": offset}
+            _print(json.dumps(place, ensure_ascii=False))
+        elif self._printed <= MAX_PRINTED:
+            _print(f"{url} -> {topic}[{partition}]@{offset}")
+
+    def print_bad(self, bad: BadLine) -> None:
+        """Print a line that is not a seed."""
+        warn(f"{bad.place}: {bad.reason}")
+
+    def print_total(self, counters: SendCounters) -> None:
+        """Print the totals where not every seed was printed."""
+        if not self._as_json and (counters.sent > MAX_PRINTED or counters.bad):
+            _print(
+                f"{counters.sent} sent to {SEEDS_SUBMITTED.name} ({len(counters.partitions)} partitions), "
+                f"{counters.bad} refused"
+            )
+
+
+def _print(line: str) -> None:
+    try:
+        print(line)
+    except BrokenPipeError:
+        # The output was piped to `head`: the seeds are published all the same.
+        discard_stdout()

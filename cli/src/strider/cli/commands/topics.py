@@ -1,0 +1,254 @@
+"""strider topics: create and compare topics, read their messages.
+
+Prints what `strider.messaging.topics` finds and does. Exit code 1: the broker differs from the declaration,
+or a change was refused.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import aclosing
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+import typer
+
+from strider.cli.connections import BrokerTarget, open_schema_registry, run_with_broker
+from strider.cli.exit_codes import CommandExit
+from strider.cli.messages import check_conditions, message_json, parse_since, parse_where
+from strider.cli.options import AsJson, Bootstrap, DryRun
+from strider.cli.output import fail, print_json, print_table
+from strider.cli.suggestions import closest
+from strider.contracts import TOPICS
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.codegen.asyncapi import render_asyncapi
+from strider.contracts.codegen.markdown import render_markdown
+from strider.contracts.codegen.strimzi import render_strimzi
+from strider.messaging.errors import StartRefused
+from strider.messaging.kafka import KafkaBus
+from strider.messaging.schema_topic import SchemaFinder
+from strider.messaging.topics import TopicApplyReport, TopicPlan, apply_topics, compare_topics, select_topics
+from strider.messaging.topics.tail import TailOptions, TopicTail
+
+app = typer.Typer(no_args_is_help=True, help="Create, compare and read topics.")
+
+Examples = Annotated[bool, typer.Option("--examples", help="Include the topics of the example services.")]
+
+
+def _replicas(value: int) -> int:
+    if value == 0:
+        raise typer.BadParameter("expected 1 or more, or -1 for the broker's default")
+    return value
+
+
+class RegistryFormat(StrEnum):
+    """Format of the rendered topic declarations."""
+
+    STRIMZI = "strimzi"
+    ASYNCAPI = "asyncapi"
+    MARKDOWN = "markdown"
+
+
+_RENDERERS: Final = {
+    RegistryFormat.STRIMZI: render_strimzi,
+    RegistryFormat.ASYNCAPI: render_asyncapi,
+    RegistryFormat.MARKDOWN: render_markdown,
+}
+
+
+@app.command()
+def apply(
+    bootstrap: Bootstrap = "",
+    dry_run: DryRun = False,
+    examples: Examples = False,
+    replication: Annotated[
+        int,
+        typer.Option(
+            min=-1, max=32767, callback=_replicas, help="Replicas of new topics; -1: the broker's default."
+        ),
+    ] = -1,
+    as_json: AsJson = False,
+) -> None:
+    """Create missing topics, change settings that differ, commit first offsets for each group."""
+
+    async def work(target: BrokerTarget) -> TopicApplyReport:
+        topics = select_topics(examples=examples)
+        shards = target.settings.run.shards
+        if dry_run:
+            return TopicApplyReport(*await compare_topics(target.connection, topics, shards=shards))
+        return await apply_topics(target.connection, topics, shards=shards, replication=replication)
+
+    report = run_with_broker(bootstrap, work)
+    _print_report(report, as_json=as_json, would="would " if dry_run else "")
+    raise typer.Exit(CommandExit.DONE if report.is_complete else CommandExit.FAILED)
+
+
+@app.command()
+def diff(bootstrap: Bootstrap = "", examples: Examples = False, as_json: AsJson = False) -> None:
+    """Print where the broker differs from the declaration; exit code 1 where it does."""
+
+    async def work(target: BrokerTarget) -> TopicApplyReport:
+        topics = select_topics(examples=examples)
+        return TopicApplyReport(
+            *await compare_topics(target.connection, topics, shards=target.settings.run.shards)
+        )
+
+    report = run_with_broker(bootstrap, work)
+    _print_report(report, as_json=as_json, would="would ")
+    differs = report.plan.has_drift or report.offsets
+    raise typer.Exit(CommandExit.FAILED if differs else CommandExit.DONE)
+
+
+@app.command(name="list")
+def list_topics(examples: Examples = False, as_json: AsJson = False) -> None:
+    """List the declared topics; connects to no broker."""
+    topics = select_topics(examples=examples)
+    if as_json:
+        print_json([_topic_json(topic) for topic in topics], indent=1)
+        return
+    rows = [
+        (
+            topic.name,
+            f"{topic.key_name} · {topic.partitioner}",
+            topic.cleanup,
+            ", ".join(topic.writers),
+            ", ".join(topic.readers),
+        )
+        for topic in topics
+    ]
+    print_table(
+        ("topic", "key · by", "cleanup", "written by", "read by"),
+        rows,
+        wrapped=("topic", "key · by", "written by", "read by"),
+    )
+
+
+@app.command()
+def tail(  # noqa: PLR0917  # options, which are given by name
+    name: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.")],
+    from_offset: Annotated[
+        int | None, typer.Option(min=0, help="Start at this offset of each partition.")
+    ] = None,
+    since: Annotated[str, typer.Option(help="Start at a time: 15m, 2h, 1d ago, or ISO 8601.")] = "",
+    from_beginning: Annotated[bool, typer.Option("--from-beginning", help="Start at the beginning.")] = False,
+    partition: Annotated[list[int] | None, typer.Option(help="Only this partition; repeatable.")] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(metavar="FIELD=VALUE", help="Only events with this value; repeatable.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Number of messages; default: the last 10.")
+    ] = None,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Keep printing new messages.")] = False,
+    bootstrap: Bootstrap = "",
+) -> None:
+    """Print the messages of a topic, decoded, as JSON lines; an undecodable one with the reason."""
+    if sum((from_offset is not None, bool(since), from_beginning)) > 1:
+        fail("--from-offset, --since and --from-beginning exclude each other", CommandExit.USAGE)
+    try:
+        wish = TailOptions(
+            offset=from_offset,
+            since=parse_since(since, datetime.now(UTC)) if since else None,
+            from_beginning=from_beginning,
+            partitions=tuple(partition or ()),
+            where=parse_where(where or ()),
+            limit=limit,
+            follow=follow,
+        )
+        check_conditions(wish.where, name, TOPICS.get(name))
+    except ValueError as failure:
+        fail(str(failure), CommandExit.USAGE)
+    run_with_broker(bootstrap, lambda target: _print_messages(target, name, wish))
+
+
+@app.command()
+def render(
+    form: Annotated[RegistryFormat, typer.Argument(help="Format.", metavar="FORMAT")],
+) -> None:
+    """Print the topic declarations as Strimzi resources, as AsyncAPI, or as a Markdown table."""
+    print(_RENDERERS[form](), end="")
+
+
+async def _print_messages(target: BrokerTarget, name: str, wish: TailOptions) -> None:
+    bus = KafkaBus(target.connection)
+    registry = open_schema_registry(target.settings)
+    codec = Codec(SchemaStore.bundled())
+    schemas = SchemaFinder(bus, codec=codec, registry=registry)
+    try:
+        async with aclosing(TopicTail(bus, codec, schemas).read(name, TOPICS.get(name), wish)) as lines:
+            async for line in lines:
+                print(message_json(line, encoding=sys.stdout.encoding or "ascii"), flush=wish.follow)
+    except StartRefused as failure:
+        near = "" if name in TOPICS else closest(name, TOPICS)
+        fail(f"{failure}; did you mean {near}?" if near else str(failure), CommandExit.FAILED)
+    finally:
+        await schemas.close()
+        await bus.close()
+        if registry is not None:
+            await registry.close()
+
+
+def _print_report(report: TopicApplyReport, *, as_json: bool, would: str) -> None:
+    if as_json:
+        print_json(_report_json(report), indent=1)
+        return
+    for line in _changes(report.plan, would):
+        print(line)
+    for group, count in report.offsets.items():
+        print(f"{would}commit first offsets of {group} on {count} partitions")
+    for group, count in report.busy.items():
+        print(
+            f"refused: {group} has no offsets on {count} partitions and has members; "
+            "stop its service and repeat the command"
+        )
+    for refused in report.plan.refused:
+        print(f"refused: {refused.topic} {refused.why}")
+    for unknown in report.plan.undeclared:
+        print(f"not declared, not changed: {unknown}")
+    if not report.plan.has_drift and not report.offsets and not report.busy:
+        print("all topics are as declared")
+
+
+def _changes(plan: TopicPlan, would: str) -> list[str]:
+    created = [f"{would}create {topic.name} with {topic.partitions} partitions" for topic in plan.create]
+    altered = [
+        f"{would}change {change.topic}: {setting} from {before or 'nothing'} to {after}"
+        for change in plan.alter
+        for setting, before, after in change.changes
+    ]
+    return created + altered
+
+
+def _report_json(report: TopicApplyReport) -> Mapping[str, Any]:
+    plan = report.plan
+    return {
+        "create": {topic.name: topic.partitions for topic in plan.create},
+        "alter": {
+            change.topic: {setting: [before, after] for setting, before, after in change.changes}
+            for change in plan.alter
+        },
+        "refused": {refused.topic: refused.why for refused in plan.refused},
+        "unknown": list(plan.undeclared),
+        "private": list(plan.private),
+        "offsets": dict(report.offsets),
+        "busy": dict(report.busy),
+    }
+
+
+def _topic_json(topic: Any) -> Mapping[str, Any]:
+    return {
+        "name": topic.name,
+        "description": topic.description,
+        "schema": topic.schema_name,
+        "key": topic.key_name,
+        "partitioner": topic.partitioner,
+        "partitions": topic.partitions,
+        "cleanup": topic.cleanup,
+        "max_bytes": topic.max_bytes,
+        "accepts_json": topic.accepts_json,
+        "writers": list(topic.writers),
+        "readers": list(topic.readers),
+        "config": dict(topic.config),
+    }

@@ -1,0 +1,240 @@
+"""Addresses of Kafka, PostgreSQL and Redis, clients for them, and how their failures end a command.
+
+An address comes from an option of the root command, from the profile that it names, from the environment,
+or from the local stack that runs here, in this order. Options and profile are put into the environment
+for the time of the command, so that settings are read in one way, as services read them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+import typer
+
+from .exit_codes import CommandExit
+from .output import fail, log_to_stderr
+
+if TYPE_CHECKING:
+    # Client libraries take a quarter of a second to import; a command imports those that it uses.
+    from strider.messaging.errors import Unavailable
+    from strider.messaging.kafka import KafkaConnection
+    from strider.messaging.schema_registry_client import SchemaRegistryClient
+    from strider.runtime.settings.base import ServiceSettings
+    from strider.storage.postgres import Postgres
+    from strider.storage.redis import Redis
+
+T = TypeVar("T")
+
+REQUEST_TIMEOUT_SECONDS: Final = 10.0
+"""Longest wait for a broker at a terminal."""
+REDIS_TIMEOUT_SECONDS: Final = 5.0
+"""Longest wait for Redis: longer than a service waits, as nothing is retried here."""
+
+
+class Server(NamedTuple):
+    """A server that commands connect to."""
+
+    name: str
+    option: str
+    """Of the root command."""
+    variable: str
+    endpoint: str
+    """Name in the state of the local stack, and of the part in `Unavailable`."""
+
+
+KAFKA: Final = Server("Kafka", "--kafka", "KAFKA_BOOTSTRAP_SERVERS", "kafka")
+POSTGRES: Final = Server("PostgreSQL", "--postgres", "POSTGRES_DSN", "postgres")
+REDIS: Final = Server("Redis", "--redis", "REDIS_URL", "redis")
+SERVERS: Final = (KAFKA, POSTGRES, REDIS)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerTarget:
+    """The broker of a command, and the settings that apply."""
+
+    connection: KafkaConnection
+    settings: ServiceSettings
+    allows_private: bool = False
+    """Whether the services of that broker crawl private addresses, as far as is known here."""
+
+
+class MissingTopic(Exception):
+    """The broker does not have a topic that is declared."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Kafka has no topic {name}; create it with: strider topics apply")
+
+
+class MissingAddress(Exception):
+    """No address of a server is configured."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(
+            f"no address of {server.name} is configured: give strider {server.option}, "
+            f"set {server.variable}, or start the local stack with: strider up"
+        )
+
+
+@contextmanager
+def override_environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for the time of a command."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def find_address(server: Server) -> str:
+    """Return the address of a server; empty where none is configured and no local stack runs."""
+    from strider.localstack.plan.endpoints import read_endpoints  # noqa: PLC0415  # --help waits for no library
+
+    return read_endpoints(os.environ, Path.cwd()).get(server.endpoint, "")
+
+
+def require_address(server: Server, given: str = "") -> str:
+    """Return the address that was given, else the configured one. Raises MissingAddress."""
+    address = given or find_address(server)
+    if not address:
+        raise MissingAddress(server)
+    return address
+
+
+def unavailable_text(failure: Unavailable) -> str:
+    """Return the sentence for a server that does not answer."""
+    names = {server.endpoint: server.name for server in SERVERS}
+    name = names.get(failure.dependency, failure.dependency)
+    return f"{name} is unavailable: {failure.detail}; is it running? Check with: strider doctor"
+
+
+@contextmanager
+def reported_failures() -> Iterator[None]:
+    """End the command with one line and an exit code for every failure that is not a bug."""
+    from strider.messaging.errors import InfrastructureError, StartRefused, Unavailable  # noqa: PLC0415  # as above
+    from strider.runtime.settings.loader import SettingsError  # noqa: PLC0415
+    from strider.storage.errors import StoreRejected  # noqa: PLC0415
+
+    try:
+        yield
+    except SettingsError as failure:
+        fail("; ".join(failure.problems), CommandExit.USAGE)
+    except (MissingAddress, StartRefused) as failure:
+        fail(str(failure), CommandExit.USAGE)
+    except MissingTopic as failure:
+        fail(str(failure), CommandExit.UNAVAILABLE)
+    except Unavailable as failure:
+        fail(unavailable_text(failure), CommandExit.UNAVAILABLE)
+    except StoreRejected as failure:
+        fail(f"{failure}; is the schema current? Check with: strider migrate status", CommandExit.UNAVAILABLE)
+    except InfrastructureError as failure:
+        fail(str(failure), CommandExit.FAILED)
+    except KeyboardInterrupt:
+        raise typer.Exit(CommandExit.INTERRUPTED) from None
+
+
+def run_reported(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine; a failure that is not a bug ends the command with one line."""
+    with reported_failures():
+        return asyncio.run(work())
+
+
+def find_broker(bootstrap: str, environment: Mapping[str, str], directory: Path) -> BrokerTarget:
+    """Return the broker of the option, of the environment, or of the local stack that runs here."""
+    from strider.localstack.plan.endpoints import (  # noqa: PLC0415  # as above  # noqa: PLC0415
+        common_settings,
+        kafka_connection,
+        read_endpoints,
+        running_stack,
+    )
+    from strider.runtime.settings.types import require_endpoints  # noqa: PLC0415
+
+    settings = common_settings(environment)
+    servers = bootstrap or read_endpoints(environment, directory).get(KAFKA.endpoint, "")
+    if not servers:
+        raise MissingAddress(KAFKA)
+    try:
+        require_endpoints(tuple(part.strip() for part in servers.split(",")))
+    except ValueError as failure:
+        fail(f"{'--bootstrap' if bootstrap else KAFKA.variable}: {failure}", CommandExit.USAGE)
+    connection = replace(
+        kafka_connection(servers, environment), request_timeout_seconds=REQUEST_TIMEOUT_SECONDS
+    )
+    stack = running_stack(environment, directory)
+    is_own_broker = stack is not None and stack.endpoints.get(KAFKA.endpoint) == servers
+    # The services of a stack have the settings that it was started with, not those of this shell.
+    allows = stack.allows_private if stack and is_own_broker else settings.crawl.allow_private
+    return BrokerTarget(connection, settings, allows)
+
+
+def run_with_broker(bootstrap: str, work: Callable[[BrokerTarget], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine with the broker of this command; a failure that is not a bug ends it with one line."""
+    with reported_failures():
+        target = find_broker(bootstrap, os.environ, Path.cwd())
+        log_to_stderr("warning")
+        return asyncio.run(work(target))
+
+
+def open_schema_registry(settings: ServiceSettings) -> SchemaRegistryClient | None:
+    """Return a client of the schema registry where one is configured: messages may carry its ids."""
+    from strider.messaging.schema_registry_client import SchemaRegistryClient  # noqa: PLC0415  # as above
+
+    registry = settings.registry
+    if not (url := registry.url.get_secret_value()):
+        return None
+    return SchemaRegistryClient(
+        url,
+        username=registry.username,
+        password=registry.password.get_secret_value(),
+        ca_file=registry.ca_file,
+    )
+
+
+@asynccontextmanager
+async def open_redis(url: str) -> AsyncIterator[Redis]:
+    """Open Redis at an address. Raises StartRefused for an address or settings that are invalid."""
+    from strider.localstack.plan.endpoints import common_settings  # noqa: PLC0415  # as above
+    from strider.messaging.errors import StartRefused  # noqa: PLC0415
+    from strider.runtime.settings.loader import SettingsError  # noqa: PLC0415
+    from strider.storage.redis import connect, redis_options  # noqa: PLC0415
+
+    try:
+        settings = common_settings(os.environ)
+    except SettingsError as failure:
+        raise StartRefused(str(failure)) from failure
+    redis = connect(redis_options(settings.redis, url=url, timeout_seconds=REDIS_TIMEOUT_SECONDS))
+    try:
+        yield redis
+    finally:
+        await redis.close()
+
+
+@asynccontextmanager
+async def open_postgres(dsn: str, *, application: str, option: str = "") -> AsyncIterator[Postgres]:
+    """Open PostgreSQL at an address; one connection, as a command works alone.
+
+    `option` is the option that gave the address, for the message about an invalid one.
+    """
+    from strider.messaging.errors import StartRefused  # noqa: PLC0415  # as above
+    from strider.storage.postgres import Postgres, PostgresOptions  # noqa: PLC0415
+
+    postgres = None
+    try:
+        postgres = Postgres(PostgresOptions(dsn, application=application, max_connections=1))
+        yield postgres
+    except StartRefused as refused:
+        # An invalid address may come to light with the first connection only.
+        raise StartRefused(str(refused).replace(POSTGRES.variable, option or POSTGRES.variable)) from None
+    finally:
+        if postgres is not None:
+            await postgres.close()

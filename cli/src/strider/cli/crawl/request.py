@@ -1,0 +1,88 @@
+"""Request of a crawl: seeds, crawl spec, and the run id derived from them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from strider.contracts.crawl_specs import spec_id
+from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
+from strider.urls import InvalidPattern, RefusedUrl, compile_patterns, to_wire_url
+
+JOB_ID = "crawl"
+
+MAX_SHOWN_CHARS = 200
+"""Of a typed text in an error message."""
+
+
+class BadCrawlRequest(Exception):
+    """Options that cannot be used; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlRequest:
+    """Seeds and crawl spec of one crawl."""
+
+    seeds: tuple[str, ...]
+    spec: CrawlSpecDeclared
+
+    @property
+    def execution_id(self) -> str:
+        """Id of the run; derived, so that the same request resumes under the same id."""
+        return f"{JOB_ID}-{self.fingerprint[:12]}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of seeds and crawl spec."""
+        return sha256("\n".join((self.spec.crawl_spec_id, *self.seeds)).encode()).hexdigest()
+
+    def seed_events(self, now_ms: int) -> Sequence[SeedSubmitted]:
+        """Return the seeds as events."""
+        return [
+            SeedSubmitted(
+                url=seed,
+                job_id=JOB_ID,
+                execution_id=self.execution_id,
+                crawl_spec_id=self.spec.crawl_spec_id,
+                seed_id=str(number),
+                max_depth=None,
+                submitted_by="strider crawl",
+                submitted_at_ms=now_ms,
+            )
+            for number, seed in enumerate(self.seeds)
+        ]
+
+
+def make_request(seeds: Iterable[str], spec: CrawlSpecDeclared) -> CrawlRequest:
+    """Validate patterns and the number of seeds; duplicate seeds are removed."""
+    found = tuple(dict.fromkeys(seeds))
+    for option, patterns in (("--include", spec.include), ("--exclude", spec.exclude)):
+        compiled = compile_patterns(patterns)
+        if isinstance(compiled, InvalidPattern):
+            raise BadCrawlRequest(f"{option} {compiled.pattern!r}: {compiled.detail}")
+    if not found:
+        raise BadCrawlRequest("no start URL; name one, or give a file with --from, or - for standard input")
+    return CrawlRequest(found, replace(spec, crawl_spec_id=spec_id(spec)))
+
+
+def parse_seed(text: str) -> str:
+    """Parse a typed URL; a bare host name means https. Raises BadCrawlRequest."""
+    wanted = text.strip()
+    if "://" not in wanted.partition("?")[0]:
+        wanted = f"https://{wanted.removeprefix('//')}"
+    found = to_wire_url(wanted)
+    if isinstance(found, RefusedUrl):
+        detail = f": {found.detail}" if found.detail else ""
+        raise BadCrawlRequest(
+            f"{text.strip()[:MAX_SHOWN_CHARS]!r} is not a URL to crawl ({found.reason}{detail})"
+        )
+    return found
+
+
+def parse_listed_seed(text: str) -> str:
+    """Parse a URL of a list; an invalid one stays as it is, and its record has the reason."""
+    try:
+        return parse_seed(text)
+    except BadCrawlRequest:
+        return text.strip()

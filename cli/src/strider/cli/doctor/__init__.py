@@ -1,0 +1,1 @@
+"""Checks of `strider doctor`: what is installed, configured and reachable."""

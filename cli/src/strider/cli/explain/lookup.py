@@ -1,0 +1,249 @@
+"""Look up a URL in the tables, and in the topics of the frontier, of hosts and of dead letters.
+
+A source that does not answer is named, and the others are read all the same. Of the topics only the
+partition of the URL's host is read, beside the dead letters of seeds, and only records that may concern the
+URL are decoded. What is not a URL has no key; it is searched as it is written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from strider.cli.connections import (
+    KAFKA,
+    POSTGRES,
+    REQUEST_TIMEOUT_SECONDS,
+    MissingAddress,
+    MissingTopic,
+    open_postgres,
+    open_schema_registry,
+    unavailable_text,
+)
+from strider.contracts import DecodeError, Topic, UnknownSchema
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.generated.events import DeadLetter
+from strider.contracts.generated.topics import FRONTIER, HOSTS, LINK_INGESTION_DLQ
+from strider.contracts.partitioning import shard_of_host
+from strider.localstack.plan.endpoints import common_settings, kafka_connection, read_endpoints
+from strider.messaging.compacted_table import CompactedTableReader
+from strider.messaging.errors import Unavailable
+from strider.messaging.kafka import KafkaBus
+from strider.messaging.ports import Bus, SchemaSource, TopicPartition
+from strider.messaging.schema_topic import SchemaFinder
+from strider.runtime.clocks import SystemClock
+from strider.storage.errors import StoreRejected
+
+from .dead_letters import is_about, may_name
+from .facts import (
+    UrlFact,
+    dead_letter_fact,
+    decision_fact,
+    entry_fact,
+    failure_fact,
+    host_fact,
+    lost_seed_fact,
+    page_fact,
+)
+from .subject import UrlSubject
+from .task_states import add_task_states
+
+MAX_ROWS: Final = 50
+"""Newest rows of each table, and newest dead letters."""
+
+_TABLES: Final = {
+    "crawled_pages": (page_fact, "url_key = $1 AND ($2 = '' OR job_id = $2) ORDER BY crawled_at DESC"),
+    "url_decisions": (decision_fact, "url_key = $1 AND ($2 = '' OR job_id = $2) ORDER BY decided_at DESC"),
+    "failed_requests": (failure_fact, "url_key = $1 AND ($2 = '' OR job_id = $2) ORDER BY failed_at DESC"),
+    "error_logs": (
+        dead_letter_fact,
+        """right(task_id, 64) = $1 AND task_id <> '' AND ($2 = '' OR task_id = $2 || '/' || $1)
+        ORDER BY occurred_at DESC""",
+    ),
+}
+
+_TABLES_WITHOUT_KEY: Final = {
+    "url_decisions": (
+        decision_fact,
+        """url_key = '' AND (url = $1 OR length(url) >= 500 AND starts_with($1, url))
+        AND ($2 = '' OR job_id = $2) ORDER BY decided_at DESC""",
+    ),
+}
+"""What is not a URL is stored as it was sent; a long one by its first characters."""
+
+_ESCAPE: Final = "\\u"
+"""Beginning of an escaped character that cannot be stored. Typed, it looks like a path, and may be a text."""
+
+
+class UnreadableRecord(Exception):
+    """A record of a topic that cannot be decoded here."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookupResult:
+    """Facts from all sources, and the sources that could not be read."""
+
+    facts: Sequence[UrlFact] = ()
+    unavailable: tuple[str, ...] = ()
+    """One sentence for each source that could not be read."""
+    sources_read: int = 1
+
+    @property
+    def has_url_facts(self) -> bool:
+        """Whether anything is known of the URL itself."""
+        return any(fact.kind != "host" for fact in self.facts)
+
+    @property
+    def has_no_source(self) -> bool:
+        """Whether no source could be read."""
+        return self.sources_read == 0
+
+
+async def look_up(
+    subject: UrlSubject, environment: Mapping[str, str], directory: Path, *, job: str, quick: bool
+) -> LookupResult:
+    """Read the tables and, unless `quick`, the topics of the environment or of the local stack."""
+    endpoints = read_endpoints(environment, directory)
+    result = LookupResult(sources_read=0)
+    if dsn := endpoints.get(POSTGRES.endpoint):
+        result = await _add_source(result, "tables", _read_tables(dsn, subject, job))
+    else:
+        result = replace(result, unavailable=(str(MissingAddress(POSTGRES)),))
+    if quick:
+        return result
+    if servers := endpoints.get(KAFKA.endpoint):
+        result = await _add_source(result, "topics", _read_topics(servers, environment, subject, job))
+        url, shards = endpoints.get("redis", ""), common_settings(environment).run.shards
+        facts = await add_task_states(result.facts, url=url, host=subject.host, shards=shards)
+        return replace(result, facts=tuple(facts))
+    return replace(result, unavailable=(*result.unavailable, str(MissingAddress(KAFKA))))
+
+
+async def _add_source(result: LookupResult, name: str, reading: Awaitable[Sequence[UrlFact]]) -> LookupResult:
+    """Add the facts of a source, or the reason why it could not be read."""
+    try:
+        facts = await reading
+    except Unavailable as failure:
+        reason = unavailable_text(failure)
+    except StoreRejected as failure:
+        reason = f"{failure.detail}; run: strider migrate up"
+    except (MissingTopic, UnreadableRecord) as failure:
+        reason = str(failure)
+    else:
+        return replace(result, facts=(*result.facts, *facts), sources_read=result.sources_read + 1)
+    return replace(result, unavailable=(*result.unavailable, f"{name} not read: {reason}"))
+
+
+async def _read_tables(dsn: str, subject: UrlSubject, job: str) -> list[UrlFact]:
+    facts: list[UrlFact] = []
+    async with open_postgres(dsn, application="strider-why") as postgres:
+        for table, fact_of, condition, wanted in _table_queries(subject):
+            query = f"SELECT * FROM {table} WHERE {condition} LIMIT {MAX_ROWS}"  # noqa: S608  # constants above
+            rows = await postgres.fetch(query, wanted, job)
+            facts += [fact_of(dict(row)) for row in rows]
+    return facts
+
+
+def _table_queries(
+    subject: UrlSubject,
+) -> Iterator[tuple[str, Callable[[Mapping[str, Any]], UrlFact], str, str]]:
+    """Return table, fact, condition and first argument of each query."""
+    if subject.key:
+        yield from ((table, fact_of, where, subject.key) for table, (fact_of, where) in _TABLES.items())
+    if not subject.key or _ESCAPE in subject.text:
+        yield from (
+            (table, fact_of, where, subject.text) for table, (fact_of, where) in _TABLES_WITHOUT_KEY.items()
+        )
+
+
+async def _read_topics(
+    servers: str, environment: Mapping[str, str], subject: UrlSubject, job: str
+) -> list[UrlFact]:
+    connection = replace(
+        kafka_connection(servers, environment), request_timeout_seconds=REQUEST_TIMEOUT_SECONDS
+    )
+    bus, codec = KafkaBus(connection), Codec(SchemaStore.bundled())
+    registry = open_schema_registry(common_settings(environment))
+    schemas = SchemaFinder(bus, codec=codec, registry=registry)
+    try:
+        return await UrlTopicReader(bus, codec, schemas).facts(subject, job)
+    finally:
+        await schemas.close()
+        await bus.close()
+        if registry is not None:
+            await registry.close()
+
+
+class UrlTopicReader:
+    """Reads what the topics of frontier, hosts and dead letters have about one URL."""
+
+    def __init__(self, bus: Bus, codec: Codec, schemas: SchemaSource) -> None:
+        self._bus = bus
+        self._codec = codec
+        self._schemas = schemas
+
+    async def facts(self, subject: UrlSubject, job: str) -> list[UrlFact]:
+        """Return its dead-lettered seeds, its latest entry in each job, its host and its origin."""
+        lost = [] if job else [lost_seed_fact(letter) for letter in await self._lost_seeds(subject)]
+        return [*lost, *(await self._frontier_facts(subject, job) if subject.key else ())]
+
+    async def _frontier_facts(self, subject: UrlSubject, job: str) -> list[UrlFact]:
+        entries = await self._read_latest(FRONTIER, subject.host, ends=(f"/{subject.key}".encode(),))
+        names = {subject.origin.encode(), subject.host.encode(), subject.domain.encode()}
+        hosts = await self._read_latest(HOSTS, subject.host, ends=tuple(names))
+        now_ms = round(time.time() * 1000)
+        return [
+            *(entry_fact(entry) for entry in entries.values() if not job or entry.job_id == job),
+            *(host_fact(host, now_ms=now_ms) for name, host in hosts.items() if name in names),
+        ]
+
+    async def _lost_seeds(self, subject: UrlSubject) -> list[DeadLetter]:
+        """Return the dead letters of seeds that name the URL; their job cannot be decoded."""
+        topic, found = LINK_INGESTION_DLQ, list[bytes]()
+
+        def keep(_key: bytes | None, value: bytes | None) -> None:
+            if value is not None and may_name(value, subject):
+                found.append(value)
+
+        count = await self._partition_count(topic)
+        places = [TopicPartition(topic.name, number) for number in range(count)]
+        await self._reader().read(places, keep)
+        letters = [await self._decode(topic, value) for value in found]
+        return [letter for letter in letters if is_about(letter, subject)][-MAX_ROWS:]
+
+    async def _read_latest(
+        self, topic: Topic[Any], host: str, *, ends: tuple[bytes, ...]
+    ) -> dict[bytes, Any]:
+        """Read the partition of a host; return the last value of each key with one of these endings."""
+        count = await self._partition_count(topic)
+        kept: dict[bytes, bytes | None] = {}
+
+        def keep(key: bytes | None, value: bytes | None) -> None:
+            if key is not None and key.endswith(ends):
+                kept[key] = value
+
+        await self._reader().read([TopicPartition(topic.name, shard_of_host(host, count))], keep)
+        return {key: await self._decode(topic, value) for key, value in kept.items() if value is not None}
+
+    def _reader(self) -> CompactedTableReader:
+        return CompactedTableReader(self._bus, clock=SystemClock(), stall_seconds=REQUEST_TIMEOUT_SECONDS)
+
+    async def _partition_count(self, topic: Topic[Any]) -> int:
+        count = await self._bus.partition_count(topic.name)
+        if count is None:
+            raise MissingTopic(topic.name)
+        return count
+
+    async def _decode(self, topic: Topic[Any], value: bytes) -> Any:
+        try:
+            return self._codec.decode(topic, value)
+        except UnknownSchema as unknown:
+            if not await self._schemas.find(unknown):
+                raise UnreadableRecord(f"{topic.name} is written with an unknown schema") from unknown
+            return self._codec.decode(topic, value)
+        except DecodeError as failure:
+            raise UnreadableRecord(f"a record of {topic.name} cannot be decoded: {failure}") from failure

@@ -1,0 +1,1 @@
+"""Clients for a live frontier: job commands, run logs and task counts."""

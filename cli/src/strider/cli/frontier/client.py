@@ -1,0 +1,137 @@
+"""Client of a live frontier: reads its topics, inspects its working set, publishes job commands.
+
+Commands go to `job-events`, which every scheduler consumes; nothing is changed from here.
+"""
+
+from __future__ import annotations
+
+import getpass
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import NAMESPACE_URL, uuid5
+
+from strider.cli.connections import (
+    REDIS,
+    REQUEST_TIMEOUT_SECONDS,
+    BrokerTarget,
+    MissingTopic,
+    open_redis,
+    require_address,
+)
+from strider.contracts import DecodeError, Topic
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.generated.enums import JobEvent as JobEventKind
+from strider.contracts.generated.events import JobEvent
+from strider.contracts.generated.topics import JOB_EVENTS
+from strider.frontier.redis.inspection import ShardInspector
+from strider.messaging.compacted_table import CompactedTableReader
+from strider.messaging.effects import Publish
+from strider.messaging.kafka import KafkaBus
+from strider.messaging.ports import Bus, TopicPartition
+from strider.runtime.clocks import SystemClock
+from strider.runtime.publishing.publisher import EventPublisher
+from strider.scheduler.core.runs.control import RunControl
+
+PUBLISHER: Final = "cli"
+"""Name of the publishing service in the headers of what commands publish."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierClient:
+    """A live frontier on one broker and one Redis."""
+
+    bus: Bus
+    codec: Codec
+    inspection: ShardInspector
+    shards: int
+
+    async def load_run_control(self) -> RunControl:
+        """Read all job commands, and return the state that they put runs and hosts into."""
+        orders = RunControl()
+        for event in await self.read_events(JOB_EVENTS, [0]):
+            orders.apply(event)
+        return orders
+
+    async def read_events(self, topic: Topic[Any], partitions: Sequence[int]) -> list[Any]:
+        """Read every event of some partitions; undecodable ones are left out."""
+        values: list[bytes] = []
+
+        def keep(_key: bytes | None, value: bytes | None) -> None:
+            if value is not None:
+                values.append(value)
+
+        await self._reader().read([TopicPartition(topic.name, number) for number in partitions], keep)
+        return self._decoded(topic, values)
+
+    async def read_latest(
+        self, topic: Topic[Any], partitions: Sequence[int], *, ends: bytes = b""
+    ) -> list[Any]:
+        """Read the last record of each key of some partitions; only of keys with this ending."""
+        kept: dict[bytes, bytes | None] = {}
+
+        def keep(key: bytes | None, value: bytes | None) -> None:
+            if key is not None and key.endswith(ends):
+                kept[key] = value
+
+        await self._reader().read([TopicPartition(topic.name, number) for number in partitions], keep)
+        return self._decoded(topic, [value for value in kept.values() if value is not None])
+
+    async def publish_command(self, what: JobEventKind, **about: Any) -> JobEvent:
+        """Publish a job command; returns when the broker has acknowledged it. Raises Unavailable."""
+        at_ms = round(time.time() * 1000)
+        name = "|".join([what, str(at_ms), *(f"{key}={value}" for key, value in sorted(about.items()))])
+        event = JobEvent(
+            event_id=str(uuid5(NAMESPACE_URL, name)),
+            what=what,
+            is_wish=True,
+            at_ms=at_ms,
+            by=current_user(),
+            **about,
+        )
+        speaker = EventPublisher(
+            self.bus, self.codec, service=PUBLISHER, shards=self.shards, clock=SystemClock()
+        )
+        try:
+            await speaker.publish([Publish(JOB_EVENTS, event)])
+        finally:
+            await speaker.close()
+        return event
+
+    def _reader(self) -> CompactedTableReader:
+        return CompactedTableReader(self.bus, clock=SystemClock(), stall_seconds=REQUEST_TIMEOUT_SECONDS)
+
+    def _decoded(self, topic: Topic[Any], values: Sequence[bytes]) -> list[Any]:
+        found = []
+        for value in values:
+            try:
+                found.append(self.codec.decode(topic, value))
+            except DecodeError:
+                continue  # of a newer version, or not ours: the schedulers report it
+        return found
+
+
+@asynccontextmanager
+async def open_frontier_client(target: BrokerTarget) -> AsyncIterator[FrontierClient]:
+    """Open the frontier of a broker and of the configured Redis. Raises Unavailable, MissingTopic."""
+    async with open_redis(require_address(REDIS)) as redis:
+        bus = KafkaBus(target.connection)
+        try:
+            if not await bus.partition_count(JOB_EVENTS.name):
+                raise MissingTopic(JOB_EVENTS.name)
+            yield FrontierClient(
+                bus, Codec(SchemaStore.bundled()), ShardInspector(redis), target.settings.run.shards
+            )
+        finally:
+            await bus.close()
+
+
+def current_user() -> str:
+    """Return the name of the user who runs the command."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"

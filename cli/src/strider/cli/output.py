@@ -1,0 +1,121 @@
+"""Print tables, JSON, progress, warnings and errors the same way in every command.
+
+Results go to standard output, everything else to standard error, so that results can be piped.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import typer
+
+from .exit_codes import CommandExit
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+PIPE_COLUMNS: Final = 10_000
+"""Width of a table that is not written to a terminal: its cells are never wrapped."""
+
+CLEAR_LINE: Final = "\r\x1b[K"
+
+
+def print_json(
+    value: Any,
+    *,
+    indent: int | None = None,
+    default: Callable[[Any], Any] | None = None,
+    ascii_only: bool = True,
+) -> None:
+    """Print a value as JSON: on one line, or indented for values that people read."""
+    print(json.dumps(value, indent=indent, default=default, ensure_ascii=ascii_only))
+
+
+def print_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str | Text]], *, wrapped: Sequence[str] = ()
+) -> None:
+    """Print rows in aligned columns; only the columns named in `wrapped` are broken on a narrow terminal."""
+    from rich.table import Table  # noqa: PLC0415  # most commands print no table
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for header in headers:
+        table.add_column(header, no_wrap=header not in wrapped, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    console = open_console()
+    with console.capture() as capture:
+        console.print(table)
+    for line in capture.get().splitlines():
+        print(line.rstrip())
+
+
+def print_fields(fields: Mapping[str, str]) -> None:
+    """Print the fields of one object, a line each."""
+    width = max(map(len, fields), default=0)
+    for name, value in fields.items():
+        print(f"{name:<{width}}  {value}".rstrip())
+
+
+def open_console() -> Console:
+    """Return a console for standard output that neither highlights nor wraps in a pipe."""
+    from rich.console import Console  # noqa: PLC0415  # as above
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_COLUMNS)
+
+
+def print_status(text: str) -> None:
+    """Print a line about the course of the command to standard error; a closed reader is ignored."""
+    with suppress(BrokenPipeError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def warn(text: str) -> None:
+    """Print a warning or an error that does not end the command."""
+    print_status(f"strider: {text}")
+
+
+def fail(text: str, code: CommandExit) -> NoReturn:
+    """End the command with one line on standard error and an exit code."""
+    warn(text)
+    raise typer.Exit(code)
+
+
+def log_to_stderr(level: str = "error") -> None:
+    """Send log lines to standard error, which leaves standard output to results.
+
+    Kafka's client library logs every failed attempt; the command reports the failure once itself.
+    """
+    import logging  # noqa: PLC0415  # commands without libraries log nothing
+
+    from strider.runtime.observability.logging import configure_logs  # noqa: PLC0415
+
+    configure_logs("strider", stream=sys.stderr, level=level, console=True, colors=sys.stderr.isatty())
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL + 1)
+
+
+class ProgressLine:
+    """One line of progress on standard error that is overwritten; nothing where that is no terminal."""
+
+    def __init__(self, *, is_shown: bool | None = None) -> None:
+        self._is_visible = sys.stderr.isatty() if is_shown is None else is_shown
+
+    def show(self, text: str) -> None:
+        """Replace the line."""
+        self._write(f"{CLEAR_LINE}{text}")
+
+    def clear(self) -> None:
+        """Remove the line."""
+        self._write(CLEAR_LINE)
+
+    def _write(self, text: str) -> None:
+        if not self._is_visible:
+            return
+        with suppress(OSError):
+            sys.stderr.write(text)
+            sys.stderr.flush()

@@ -1,0 +1,1 @@
+"""Read seeds from arguments, files and pipes, and publish them."""

@@ -1,0 +1,157 @@
+"""Parse seeds: a line is a URL, or a JSON document with a field `url`.
+
+Each one is validated with the code of the service that will consume it, so that a mistake is reported
+here, with its line, and not later in a dead-letter topic. Publishes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from strider.contracts import DecodeError
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
+from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.contracts.seed_limits import DEFAULT_DEPTH, seed_range_error
+from strider.link_ingestion.core import RefusedSeed, SeedPosition, accept_seed
+from strider.urls import PRIVATE, RefusedUrl, host_kind, host_of, to_wire_url
+
+SUBMITTED_BY: Final = "strider seeds add"
+PROBE_URL: Final = "https://example.org/"
+"""URL that options are validated with before the first line is read."""
+
+ZERO_DEPTH: Final = (
+    f"--max-depth 0 would mean the default of {DEFAULT_DEPTH} in a seed: leave it out for the default, "
+    "or give --scope listed to fetch the given URLs only"
+)
+
+_NO_POSITION: Final = SeedPosition("", 0, 0)
+_REASON_TEXTS: Final = {
+    "bad_url": "not a URL",
+    "url_too_long": "longer than 2,048 bytes",
+    "refused_scheme": "only http and https are crawled",
+    "policy_blocked": "a metadata service is never crawled",
+    "bad_host": "invalid host name",
+}
+
+
+class InputLine(NamedTuple):
+    """A line of the input, and its place."""
+
+    place: str
+    """`argument 2`, `urls.txt:17`."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SeedMessage:
+    """A seed as a message."""
+
+    url: str
+    key: bytes | None
+    value: bytes
+    note: str = ""
+    """A warning about the seed, which is valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that is not a seed, and the reason."""
+
+    place: str
+    reason: str
+
+
+class SeedReader:
+    """Makes seeds of lines; fields that a line does not have are taken from the options."""
+
+    def __init__(self, options: Mapping[str, Any], *, allow_private: bool, now_ms: int) -> None:
+        self._options = {"submitted_by": SUBMITTED_BY, "submitted_at_ms": now_ms, **options}
+        self._allow_private = allow_private
+        self._codec = Codec(SchemaStore.bundled())
+
+    def option_error(self) -> str:
+        """Return what is wrong with the options; empty where they are valid."""
+        if self._options.get("max_depth") == 0:
+            return ZERO_DEPTH
+        for name, value in self._options.items():
+            # JSON has no NaN and no infinity, and its error would name no option.
+            option = f"--{name.replace('_', '-')}"
+            if isinstance(value, int | float) and (
+                fault := seed_range_error(name, value, display_name=option)
+            ):
+                return fault
+        probe = self.read(InputLine("", PROBE_URL))
+        return probe.reason if isinstance(probe, BadLine) else ""
+
+    def read(self, line: InputLine) -> SeedMessage | BadLine:
+        """Parse and validate one line."""
+        try:
+            fields, note = self._fields_of(line.text)
+            value = json.dumps({**self._options, **fields}, ensure_ascii=False).encode()
+            seed = self._codec.decode(SEEDS_SUBMITTED, value)
+        except DecodeError as failure:
+            return BadLine(line.place, failure.detail)
+        except UnicodeEncodeError:
+            return BadLine(line.place, "contains half of a surrogate pair")
+        if reason := _refusal_of(seed):
+            return BadLine(line.place, reason)
+        if not note and not self._allow_private and host_kind(_host_of(seed.url)) == PRIVATE:
+            note = f"{seed.url} is a private address: services without STRIDER_ALLOW_PRIVATE refuse it"
+        return SeedMessage(seed.url, SEEDS_SUBMITTED.key_of(seed), value, note)
+
+    def _fields_of(self, text: str) -> tuple[dict[str, Any], str]:
+        if not text.startswith("{"):
+            url, note = _with_scheme(text)
+            return {"url": url}, note
+        # The topic's own decoder first: it names the field that is wrong.
+        self._codec.decode(SEEDS_SUBMITTED, text.encode())
+        fields: dict[str, Any] = json.loads(text)
+        return {name: value for name, value in fields.items() if value is not None}, ""
+
+
+def parse_pairs(texts: Iterable[str], separator: str) -> dict[str, str]:
+    """Parse `name=value` or `Name: value`; raises ValueError with one sentence."""
+    pairs = {}
+    for text in texts:
+        name, mark, value = text.partition(separator)
+        if not mark or not name.strip():
+            raise ValueError(f"{text!r} is not of the form name{separator}value")
+        pairs[name.strip()] = value.strip()
+    return pairs
+
+
+def _with_scheme(text: str) -> tuple[str, str]:
+    """Return the URL with https:// where only the scheme is missing, and a warning about it."""
+    if "://" not in text and isinstance(to_wire_url(text), RefusedUrl):
+        guess = f"https://{text}"
+        if (
+            not isinstance(to_wire_url(guess), RefusedUrl)
+            and "." in text.partition("/")[0]
+            and " " not in text
+        ):
+            return guess, f"{text} is read as {guess}"
+    return text, ""
+
+
+def _refusal_of(seed: SeedSubmitted) -> str:
+    """Return why link-ingestion would refuse the seed; empty where it would not."""
+    spec_id = seed.crawl_spec_id or ""
+    known = {spec_id: CrawlSpecDeclared(crawl_spec_id=spec_id)} if spec_id else {}  # only the broker has it
+    result = accept_seed(seed, _NO_POSITION, timestamp_ms=0, known_specs=known, allow_private=True)
+    if not isinstance(result, RefusedSeed):
+        return ""
+    if result.reason == "bad_seed":
+        return result.detail
+    text = _REASON_TEXTS.get(result.detail) or result.detail if result.reason == "bad_url" else ""
+    return f"{result.url[:120]!r}: {text or _REASON_TEXTS.get(result.reason, result.reason)}"
+
+
+def _host_of(url: str) -> str:
+    found = to_wire_url(url)
+    assert not isinstance(found, RefusedUrl), "validated before"
+    return host_of(found)

@@ -1,0 +1,91 @@
+"""Publish seeds in order, and report each acknowledgement.
+
+Holds only unacknowledged seeds in memory. Does not know where lines come from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from strider.cli.connections import MissingTopic
+from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.messaging.ports import Bus, OutgoingMessage, Producer, RecordMetadata
+
+from .reader import BadLine, InputLine, SeedMessage, SeedReader
+
+MAX_UNACKNOWLEDGED: Final = 2_000
+"""Seeds that wait for their acknowledgement at a time."""
+
+
+@dataclass(slots=True)
+class SendCounters:
+    """Numbers of published and refused seeds, and the partitions that have them."""
+
+    sent: int = 0
+    bad: int = 0
+    partitions: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class SendListener:
+    """Callbacks for what happens to each line."""
+
+    sent: Callable[[str, RecordMetadata], None]
+    bad: Callable[[BadLine], None]
+    warning: Callable[[str], None]
+
+
+class SeedSender:
+    """Publishes the seeds of input lines."""
+
+    def __init__(self, bus: Bus, reader: SeedReader, *, listener: SendListener) -> None:
+        self._bus = bus
+        self._reader = reader
+        self._listener = listener
+        self._unacknowledged: deque[tuple[str, asyncio.Future[RecordMetadata]]] = deque()
+        self.counters = SendCounters()
+
+    async def send(self, lines: AsyncIterator[InputLine | BadLine]) -> None:
+        """Publish all valid ones; returns when all are acknowledged. Raises Unavailable, MissingTopic."""
+        if not await self._bus.partition_count(SEEDS_SUBMITTED.name):
+            raise MissingTopic(SEEDS_SUBMITTED.name)
+        producer = await self._bus.producer()
+        try:
+            async for line in lines:
+                await self._send_line(producer, line)
+            while self._unacknowledged:
+                await self._await_first()
+        finally:
+            for _, acknowledgement in self._unacknowledged:
+                acknowledgement.cancel()
+            await producer.close()
+
+    async def _send_line(self, producer: Producer, line: InputLine | BadLine) -> None:
+        seed = line if isinstance(line, BadLine) else self._reader.read(line)
+        if isinstance(seed, BadLine):
+            self.counters.bad += 1
+            self._listener.bad(seed)
+            return
+        if seed.note:
+            self._listener.warning(seed.note)
+        await self._send_seed(producer, seed)
+        while self._unacknowledged and (
+            len(self._unacknowledged) >= MAX_UNACKNOWLEDGED or self._unacknowledged[0][1].done()
+        ):
+            await self._await_first()
+
+    async def _send_seed(self, producer: Producer, seed: SeedMessage) -> None:
+        message = OutgoingMessage(SEEDS_SUBMITTED.name, seed.key, seed.value)
+        self._unacknowledged.append((seed.url, asyncio.ensure_future(await producer.send(message))))
+
+    async def _await_first(self) -> None:
+        url, acknowledgement = self._unacknowledged[0]
+        acknowledged = await acknowledgement
+        self._unacknowledged.popleft()
+        self.counters.sent += 1
+        self.counters.partitions.add(acknowledged.partition)
+        self._listener.sent(url, acknowledged)

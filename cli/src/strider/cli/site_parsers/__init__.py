@@ -1,0 +1,1 @@
+"""Write, test, try, compare and audit parsers for single sites (`strider parser`)."""

@@ -1,1 +1,0 @@
-"""What `strider parser` does: site parsers written, tested, tried, compared and audited."""

@@ -1,0 +1,27 @@
+"""Suggest the name that was probably meant. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Final
+
+CUTOFF: Final = 0.6
+"""Least similarity of a suggestion, 0 to 1."""
+MAX_LISTED: Final = 12
+"""Known names that are listed where none is similar."""
+
+
+def closest(name: str, known: Iterable[str], *, cutoff: float = CUTOFF) -> str:
+    """Return the known name that is most similar; empty where none is similar."""
+    near = get_close_matches(name, list(known), n=1, cutoff=cutoff)
+    return near[0] if near else ""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """Return the sentence for a name that does not exist, with the name that was probably meant."""
+    names = list(known)
+    if near := closest(name, names):
+        return f"no {kind} {name!r}; did you mean {near}?"
+    listed = ", ".join(names[:MAX_LISTED]) + (", …" if len(names) > MAX_LISTED else "")
+    return f"no {kind} {name!r}; there are: {listed or 'none'}"

@@ -1,0 +1,74 @@
+"""Write the frontier log of a shard, in its Kafka transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from strider.contracts.avro.codec import Codec
+from strider.contracts.fast_dataclass import replace_fields
+from strider.contracts.generated.events import EntryRecorded, HostRecorded
+from strider.contracts.generated.topics import FRONTIER, HOSTS
+from strider.messaging.ports import Bus, RawRecord, ShardWriter
+
+_EMPTY_ENTRY: Final = EntryRecorded("", "", "", "", "", "", "", 0, 0)
+"""Entry without fields, to compute the key of a tombstone with."""
+
+NAMESPACE: Final = "scheduler"
+"""First part of the transactional id: shards of other services have their own owners."""
+
+
+class TopicFrontierLog:
+    """Frontier log of one owned shard."""
+
+    def __init__(self, writer: ShardWriter, codec: Codec) -> None:
+        self._writer = writer
+        self._codec = codec
+
+    @property
+    def epoch(self) -> int:
+        """Epoch given at the takeover of the shard."""
+        return self._writer.epoch
+
+    def encode_entry(self, entry: EntryRecorded) -> RawRecord:
+        """Encode the record of an entry."""
+        return RawRecord(FRONTIER.key_of(entry), self._codec.encode(FRONTIER, entry).value)
+
+    def tombstone(self, job_id: str, url_key: str) -> RawRecord:
+        """Return the record that deletes an entry."""
+        return RawRecord(FRONTIER.key_of(replace_fields(_EMPTY_ENTRY, job_id=job_id, url_key=url_key)), None)
+
+    async def write(
+        self, entries: Sequence[RawRecord], hosts: Sequence[HostRecorded] = (), *, at_once: bool = False
+    ) -> None:
+        """Write in one group commit, and return once it is committed."""
+        host_records = [
+            RawRecord(HOSTS.key_of(host), self._codec.encode(HOSTS, host).value) for host in hosts
+        ]
+        shard, append = self._writer.shard, self._writer.append
+        waiting = [append(FRONTIER.name, shard, record) for record in entries]
+        waiting += [append(HOSTS.name, shard, record) for record in host_records]
+        if at_once and waiting:
+            await self._writer.flush()
+        for commit in dict.fromkeys(waiting):
+            await commit
+
+    async def close(self) -> None:
+        """Commit what is open, and write no more."""
+        await self._writer.close()
+
+
+class TopicFrontierLogs:
+    """Takes over shards at the broker."""
+
+    def __init__(self, bus: Bus, codec: Codec, *, commit_interval_seconds: float) -> None:
+        self._bus = bus
+        self._codec = codec
+        self._commit_interval_seconds = commit_interval_seconds
+
+    async def take_over(self, shard: int) -> TopicFrontierLog:
+        """Become the only writer of a shard, and fence the previous one."""
+        writer = await self._bus.take_shard(
+            NAMESPACE, shard, commit_interval_seconds=self._commit_interval_seconds
+        )
+        return TopicFrontierLog(writer, self._codec)

@@ -1,0 +1,383 @@
+"""Topics in and out of the scheduler, the shards it owns, and the loops of each shard.
+
+links-discovered  -> handlers/links_discovered -> frontier, urls-decided
+fetches-completed -> handlers/fetch_outcomes   -> frontier, hosts, links-discovered, urls-decided
+pages-settled     -> handlers/pages_settled    -> frontier
+job-events        -> handlers/job_commands     -> frontier, hosts
+sources           -> handlers/sources          -> hosts
+what is due       -> loops/release             -> fetch-requests, frontier, urls-decided
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar
+
+from strider.contracts.generated.events import (
+    FetchCompleted,
+    JobEvent,
+    LinksDiscovered,
+    PageSettled,
+    SourceSaved,
+)
+from strider.contracts.generated.topics import (
+    FETCH_REQUESTS,
+    FETCHES_COMPLETED,
+    FRONTIER,
+    HOSTS,
+    JOB_EVENTS,
+    LINKS_DISCOVERED,
+    PAGES_SETTLED,
+    SCHEDULER_DLQ,
+    URLS_DECIDED,
+)
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
+from strider.frontier.constants import NO_QUEUE_LIMITS
+from strider.frontier.models import RunEntryCounts
+from strider.frontier.ports import ShardNotReady, WorkingSet
+from strider.messaging.effects import Effects, Subscription
+from strider.messaging.errors import ShardFenced, Unavailable
+from strider.messaging.ports import Clock, Record, TopicPartition
+from strider.politeness.retry_policy import RandomSource
+from strider.runtime.observability import log_events
+from strider.runtime.observability.logging import logger
+from strider.runtime.publishing.publisher import EventPublisher
+from strider.scheduler.core.budgets.reservations import RunBudgets
+from strider.scheduler.core.hosts.overrides import SourceOverrides
+from strider.scheduler.core.runs.completion import ShardRunCount
+from strider.scheduler.core.runs.control import RunControl
+from strider.scheduler.handlers.dispatch import dispatch_by_shard
+from strider.scheduler.handlers.fetch_outcomes import FetchOutcomesHandler
+from strider.scheduler.handlers.job_commands import JobCommandsHandler
+from strider.scheduler.handlers.links_discovered import LinksDiscoveredHandler
+from strider.scheduler.handlers.pages_settled import PagesSettledHandler
+from strider.scheduler.handlers.sources import SourcesHandler
+from strider.scheduler.handlers.topic_follower import EventFeed
+from strider.scheduler.loops.backpressure import BackpressureMonitor
+from strider.scheduler.loops.lost_pages import LostPagesLoop
+from strider.scheduler.loops.refill import RefillLoop
+from strider.scheduler.loops.release import ReleaseLoop
+from strider.scheduler.loops.retention import RetentionLoop
+from strider.scheduler.ports import (
+    BacklogSource,
+    FrontierLogReader,
+    FrontierLogs,
+    NoSchedulerMeter,
+    PipelineOffsetSource,
+    SchedulerMeter,
+)
+from strider.scheduler.shard.rebuild import ShardRebuilder
+from strider.scheduler.shard.shard import READINESS_NAME, OwnedShard
+from strider.scheduler.shard.takeover import ShardTakeover
+
+from .options import SchedulerOptions
+
+CONSUMES: Final = (LINKS_DISCOVERED, FETCHES_COMPLETED, PAGES_SETTLED)
+PRODUCES: Final = (FETCH_REQUESTS, FRONTIER, HOSTS, JOB_EVENTS, LINKS_DISCOVERED, URLS_DECIDED)
+DEAD_LETTERS: Final = SCHEDULER_DLQ
+
+STOP_TIMEOUT_SECONDS: Final = 5.0
+"""How long a pass in progress may take to end when its shard is given up."""
+
+E = TypeVar("E")
+T = TypeVar("T")
+
+_log = logger("scheduler")
+
+
+class Scheduler:
+    """Owns shards: applies links, outcomes and settlements, and releases due entries."""
+
+    def __init__(
+        self,
+        *,
+        working_set: WorkingSet,
+        frontier_logs: FrontierLogs,
+        log_reader: FrontierLogReader,
+        crawl_specs: CrawlSpecCache,
+        publisher: EventPublisher,
+        clock: Clock,
+        chance: RandomSource,
+        options: SchedulerOptions,
+        job_event_feed: EventFeed[JobEvent],
+        pipeline_offsets: PipelineOffsetSource,
+        backlog_source: BacklogSource | None = None,
+        source_feed: EventFeed[tuple[str, SourceSaved | None]] | None = None,
+        meter: SchedulerMeter | None = None,
+    ) -> None:
+        self._working_set = working_set
+        self._crawl_specs = crawl_specs
+        self._log_reader = log_reader
+        self._log_lock = asyncio.Lock()
+        self._schema_publisher = publisher
+        self._clock = clock
+        self._chance = chance
+        self._meter: SchedulerMeter = meter or NoSchedulerMeter()
+        self._budgets = RunBudgets(options.default_limits)
+        self._run_control = RunControl()
+        self._overrides = SourceOverrides(by_domain=options.by_domain)
+        self._sources_handler = SourcesHandler(
+            source_feed, self._overrides, owned_shards=self._owned_shards, clock=clock, chance=chance
+        )
+        self._job_commands_handler = JobCommandsHandler(
+            job_event_feed,
+            self._run_control,
+            self._budgets,
+            shards=options.shards,
+            clock=clock,
+            chance=chance,
+        )
+        self._create_shard_owner(frontier_logs, options)
+        self._create_handlers(options)
+        self._lost_pages_loop = LostPagesLoop(
+            pipeline_offsets,
+            owned_shards=self._owned_shards,
+            crawl_specs=crawl_specs,
+            publisher=publisher,
+            meter=self._meter,
+            clock=clock,
+            interval_seconds=options.lost_pages_interval_seconds,
+        )
+        self._backpressure = BackpressureMonitor(
+            backlog_source,
+            shards=options.shards,
+            max_lag=options.max_pipeline_lag,
+            meter=self._meter,
+            clock=clock,
+        )
+        self._shards: dict[int, tuple[OwnedShard, asyncio.Task[None]]] = {}
+        self._failure: BaseException | None = None
+        self._has_failed = asyncio.Event()
+
+    def _create_shard_owner(self, frontier_logs: FrontierLogs, options: SchedulerOptions) -> None:
+        self._rebuilder = ShardRebuilder(
+            working_set=self._working_set,
+            log_reader=self._log_reader,
+            crawl_specs=self._crawl_specs,
+            budgets=self._budgets,
+            options=options,
+            meter=self._meter,
+            clock=self._clock,
+        )
+        self._takeover = ShardTakeover(
+            working_set=self._working_set,
+            frontier_logs=frontier_logs,
+            log_reader=self._log_reader,
+            rebuilder=self._rebuilder,
+            run_control=self._run_control,
+            overrides=self._overrides,
+            options=options,
+            clock=self._clock,
+        )
+
+    def _create_handlers(self, options: SchedulerOptions) -> None:
+        specs, budgets, meter = self._crawl_specs, self._budgets, self._meter
+        self._links_handler = LinksDiscoveredHandler(
+            crawl_specs=specs, budgets=budgets, run_control=self._run_control, options=options, meter=meter
+        )
+        self._outcomes_handler = FetchOutcomesHandler(
+            crawl_specs=specs, budgets=budgets, options=options, meter=meter, chance=self._chance
+        )
+        self._settlement_handler = PagesSettledHandler(meter, specs, budgets)
+
+    def subscriptions(self) -> tuple[Subscription, ...]:
+        """Return the subscriptions: which topic goes to which method."""
+        return (
+            Subscription(LINKS_DISCOVERED, batch_handler=self.on_links_discovered),
+            Subscription(FETCHES_COMPLETED, batch_handler=self.on_fetches_completed),
+            Subscription(PAGES_SETTLED, batch_handler=self.on_pages_settled),
+        )
+
+    async def on_links_discovered(self, batch: Sequence[tuple[LinksDiscovered, Record]]) -> Effects:
+        """Accept new URLs into the frontier."""
+        return await dispatch_by_shard(batch, self._links_handler.handle, self._require_owned)
+
+    async def on_fetches_completed(self, batch: Sequence[tuple[FetchCompleted, Record]]) -> Effects:
+        """Apply the outcomes of requests to their entries."""
+        return await dispatch_by_shard(batch, self._outcomes_handler.handle, self._require_owned)
+
+    async def on_pages_settled(self, batch: Sequence[tuple[PageSettled, Record]]) -> Effects:
+        """Close the entries of settled pages."""
+        return await dispatch_by_shard(batch, self._settlement_handler.handle, self._require_owned)
+
+    async def on_shards_taken(self, shards: frozenset[int]) -> None:
+        """Take over shards: fence previous owners, make working sets ready, start their loops."""
+        await self._job_commands_handler.catch_up()
+        await self._sources_handler.catch_up()
+        for number in shards:
+            shard = await self._takeover.take_over(number)
+            await self._job_commands_handler.add_shard(shard)
+            task = asyncio.create_task(self._run_shard(shard), name=f"release {number}")
+            task.add_done_callback(self._on_shard_task_done)
+            self._shards[number] = shard, task
+
+    def on_caught_up(self, partition: TopicPartition, as_of: float) -> None:
+        """Record how far the outcomes of a shard were read."""
+        owned = self._shards.get(partition.partition)
+        if owned is not None and partition.topic == FETCHES_COMPLETED.name:
+            owned[0].note_outcomes_read(as_of)
+
+    async def on_shards_lost(self, shards: frozenset[int]) -> None:
+        """Stop releasing from these shards, and give them up."""
+        owned = [self._shards.pop(number) for number in shards & self._shards.keys()]
+        for shard, _ in owned:
+            shard.is_stopping = True
+            self._job_commands_handler.remove_shard(shard.number)
+            shard.wake.set()
+        tasks = [task for _, task in owned]
+        if tasks:
+            _, unfinished = await asyncio.wait(tasks, timeout=STOP_TIMEOUT_SECONDS)
+            for task in unfinished:
+                task.cancel()
+            if unfinished:
+                await asyncio.wait(unfinished)
+        for shard, _ in owned:
+            self._meter.set_fullness(shard.number, None)
+            self._budgets.drop_shard(shard.number)
+            try:
+                await shard.log.close()
+            finally:
+                await self._working_set.discard_cache(shard.number)
+
+    async def run(self) -> None:
+        """Run the loops of all shards together; raise the first failure of any loop. Runs until cancelled."""
+        async with asyncio.TaskGroup() as together:
+            following_commands = together.create_task(
+                self._job_commands_handler.run(), name="follow job-events"
+            )
+            following_sources = together.create_task(self._sources_handler.run(), name="follow sources")
+            checking_lost_pages = together.create_task(self._lost_pages_loop.run(), name="find lost pages")
+            counting_backlogs = together.create_task(self._backpressure.run(), name="count backlogs")
+            await self._has_failed.wait()
+            following_commands.cancel()
+            following_sources.cancel()
+            checking_lost_pages.cancel()
+            counting_backlogs.cancel()
+        assert self._failure is not None
+        raise self._failure
+
+    async def check(self) -> None:
+        """Raise Unavailable, with the reason, where an owned shard releases nothing."""
+        for shard, _ in self._shards.values():
+            if shard.unavailable_reason:
+                raise Unavailable(
+                    READINESS_NAME, f"shard {shard.number} releases nothing: {shard.unavailable_reason}"
+                )
+
+    async def counts(self, execution_id: str) -> Mapping[int, ShardRunCount]:
+        """Return a run's entries in each owned shard."""
+        return {shard.number: await _run_count(shard, execution_id) for shard in self._owned_shards()}
+
+    async def run_counts(self) -> Sequence[Mapping[str, RunEntryCounts] | None]:
+        """Return the counts of every run in each owned shard; None for one that is not ready."""
+        return [await _run_counts(shard) for shard in self._owned_shards()]
+
+    def _owned_shards(self) -> list[OwnedShard]:
+        """Return the owned shards as of now: they change while a caller awaits."""
+        return [shard for shard, _ in self._shards.values()]
+
+    def _require_owned(self, number: int) -> OwnedShard:
+        owned = self._shards.get(number)
+        if owned is None:
+            raise ShardFenced(number)
+        return owned[0]
+
+    async def _run_shard(self, shard: OwnedShard) -> None:
+        """Run the loops of a shard until it is given up; the first failure ends them all."""
+        releasing = asyncio.create_task(self._release_loop(shard).run())
+        tasks = {releasing}
+        if shard.options.queue_limits != NO_QUEUE_LIMITS:
+            tasks.add(asyncio.create_task(self._refill_loop(shard).run()))
+        if shard.options.retention_interval_seconds:
+            tasks.add(asyncio.create_task(self._retention_loop(shard).run()))
+        try:
+            while not releasing.done():
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+                tasks -= done
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _refill_loop(self, shard: OwnedShard) -> RefillLoop:
+        return RefillLoop(
+            shard,
+            log_reader=self._log_reader,
+            run_control=self._run_control,
+            log_lock=self._log_lock,
+            meter=self._meter,
+            clock=self._clock,
+        )
+
+    def _retention_loop(self, shard: OwnedShard) -> RetentionLoop:
+        return RetentionLoop(
+            shard,
+            log_reader=self._log_reader,
+            run_control=self._run_control,
+            log_lock=self._log_lock,
+            clock=self._clock,
+            chance=self._chance,
+        )
+
+    def _release_loop(self, shard: OwnedShard) -> ReleaseLoop:
+        return ReleaseLoop(
+            shard,
+            rebuild=self._rebuilder.rebuild,
+            set_accepted_counts=self._recount_budgets,
+            crawl_specs=self._crawl_specs,
+            publisher=self._schema_publisher,
+            budgets=self._budgets,
+            run_control=self._run_control,
+            backpressure=self._backpressure,
+            meter=self._meter,
+            clock=self._clock,
+            chance=self._chance,
+        )
+
+    async def _recount_budgets(self, shard: OwnedShard) -> None:
+        """Recount budgets, after applying all claims of the previous owner."""
+        await self._job_commands_handler.catch_up()
+        await self._rebuilder.recount_budgets(shard)
+
+    def _on_shard_task_done(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled() or (failure := task.exception()) is None:
+            return
+        _log.emit(log_events.RELEASE_LOOP_FAILED, task=task.get_name(), exc_info=failure)
+        self._failure = self._failure or failure
+        self._has_failed.set()
+
+
+async def _run_counts(shard: OwnedShard) -> Mapping[str, RunEntryCounts] | None:
+    if not shard.is_ready:
+        return None
+    try:
+        with shard.require_ready():
+            return await shard.working_set.run_counts(shard.number, shard.epoch)
+    except (
+        Unavailable,
+        ShardNotReady,
+        ShardFenced,
+    ):  # a shard that another process owns by now is counted there
+        return None
+
+
+async def _run_count(shard: OwnedShard, execution_id: str) -> ShardRunCount:
+    counted_by = _count_version(shard)
+    counts = await _run_counts(shard)
+    if counts is None or counted_by != _count_version(
+        shard
+    ):  # it is unknown which owner or rebuild was counted
+        return ShardRunCount(is_ready=False)
+    counts_of_run = counts.get(execution_id)
+    if counts_of_run is None:
+        return ShardRunCount(is_ready=True, counted_by=counted_by)
+    return ShardRunCount(
+        is_ready=True, open=counts_of_run.open, accepted=counts_of_run.accepted, counted_by=counted_by
+    )
+
+
+def _count_version(shard: OwnedShard) -> tuple[int, int]:
+    return shard.epoch, shard.rebuilt_at_ms

@@ -1,0 +1,85 @@
+"""runs, hosts and explain: wrong usage that is refused in one line before any server is contacted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from strider.cli.app import app
+from strider.cli.commands.hosts import unblocked_text
+from strider.contracts.generated.events import HostRecorded
+
+
+@pytest.fixture(autouse=True)
+def _nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A folder without a stack, and an environment without addresses."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("KAFKA_BOOTSTRAP_SERVERS", "REDIS_URL", "STRIDER_HOME", "STRIDER_SHARDS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        pytest.param(["crawls", "list"], "no address of Kafka is configured", id="no broker"),
+        pytest.param(
+            ["crawls", "list", "--bootstrap", "127.0.0.1:1"],
+            "no address of Redis is configured",
+            id="no redis",
+        ),
+        pytest.param(
+            ["hosts", "block", "a/b", "--bootstrap", "127.0.0.1:1"], "'a/b' is not a host name", id="no host"
+        ),
+        pytest.param(
+            ["hosts", "block", "a.test", "--for", "soon"], "--for soon: expected a time", id="no time"
+        ),
+        pytest.param(
+            ["explain", "https://a.test/", "--from", "nowhere"],
+            "--from: 'nowhere' is not a URL",
+            id="no page",
+        ),
+        pytest.param(
+            ["frontier", "recover", "--older-than", "nan"], "--older-than nan: must be a", id="no age"
+        ),
+        pytest.param(["crawls", "cancel", "adhoc"], "later ones included", id="the front door, for good"),
+        pytest.param(["crawls", "drop", "adhoc"], "later ones included", id="all that came in by it"),
+        pytest.param(["hosts", "block", "a.test", "--for", "0s"], "more than 0", id="no time at all"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(words: list[str], sentence: str) -> None:
+    result = CliRunner().invoke(app, words)
+
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_what_is_no_url_is_explained_without_asking_anybody() -> None:
+    result = CliRunner().invoke(app, ["explain", "ftp://a.test/"])
+
+    assert result.exit_code == 1
+    assert result.stdout.startswith("normalise   no ")
+
+
+@pytest.mark.parametrize(
+    ("is_barred", "until_ms", "sentence"),
+    [
+        pytest.param(True, 0, "a.test is unblocked", id="blocked"),
+        pytest.param(False, 0, "a.test was not blocked", id="not-blocked"),
+        pytest.param(True, 5_000, "a.test is unblocked", id="has-rested"),
+        pytest.param(
+            True,
+            61_000,
+            "a.test is unblocked; its own backoff lasts until 1970-01-01 00:01:01: rate_limited",
+            id="rests",
+        ),
+    ],
+)
+def test_a_person_is_told_that_a_host_rests_by_its_own_wish(
+    is_barred: bool, until_ms: int, sentence: str
+) -> None:
+    record = HostRecorded("group", "a.test", 1, blocked_until_ms=until_ms, block_reason="rate_limited")
+
+    assert unblocked_text("a.test", record, is_barred=is_barred, now_ms=9_000) == sentence

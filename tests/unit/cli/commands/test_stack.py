@@ -1,0 +1,124 @@
+"""`strider status` shows the actual state, also after the supervisor has died."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from strider.cli.commands.stack import app
+from strider.localstack.process.identity import ProcessIdentity, identify
+from strider.localstack.stack_state import READY, STOPPED, ProcessStatus, StackState, write_state
+
+SINCE = "2026-01-01T00:00:00+00:00"
+NOWHERE = {"kafka": None, "postgres": None, "redis": None, "api": None}
+GONE = ProcessIdentity(os.getpid(), "another boot:1")
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A stack's directory, in which nothing was started."""
+    place = tmp_path / "stack"
+    monkeypatch.setenv("STRIDER_HOME", str(place))
+    monkeypatch.delenv("OBJECT_STORE_URL", raising=False)
+    return place
+
+
+def run(*words: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def told(*words: str) -> Any:
+    return json.loads(run("status", "--json", *words)[1])
+
+
+def a_line(name: str, process: ProcessIdentity) -> ProcessStatus:
+    return ProcessStatus(name, "part", READY, SINCE, pid=process.pid, started=process.started)
+
+
+def test_before_the_first_up_every_endpoint_is_null(home: Path) -> None:
+    """A program reads the same names in every state of the stack."""
+    assert told() == {"state": "stopped", "supervisor": None, "endpoints": NOWHERE, "processes": []}
+    assert not home.exists()
+
+
+def test_after_down_every_endpoint_is_null(home: Path) -> None:
+    endpoints = {"kafka": "127.0.0.1:20001", "objects": "file:///x"}
+    write_state(home / "stack.json", StackState(STOPPED, SINCE, supervisor=GONE, endpoints=endpoints))
+
+    assert told() == {
+        "state": "stopped",
+        "supervisor": None,
+        "since": SINCE,
+        "message": "",
+        "endpoints": NOWHERE,
+        "processes": [],
+    }
+
+
+def test_dead_processes_of_a_killed_supervisor_are_stopped(home: Path) -> None:
+    lives = identify(os.getpid())
+    assert lives
+    write_state(
+        home / "stack.json",
+        StackState(
+            READY,
+            SINCE,
+            supervisor=GONE,
+            endpoints={"kafka": "127.0.0.1:20001", "redis": "redis://127.0.0.1:20002/0"},
+            processes=(a_line("kafka", lives), a_line("redis", GONE)),
+        ),
+    )
+
+    shown = told()
+    code, table, _ = run("status")
+
+    assert shown["state"] == "orphaned"
+    nowhere = dict.fromkeys(("postgres", "redis", "api"))
+    assert shown["endpoints"] == {"kafka": "127.0.0.1:20001", **nowhere}
+    assert {each["name"]: (each["state"], each["pid"]) for each in shown["processes"]} == {
+        "kafka": ("ready", lives.pid),
+        "redis": ("stopped", None),
+    }
+    assert code == 1
+    rows = [line.split()[:3] for line in table.splitlines()]
+    assert ["kafka", "ready", str(lives.pid)] in rows
+    assert ["redis", "stopped", "-"] in rows
+
+
+def test_where_all_has_died_nothing_is_running(home: Path) -> None:
+    state = StackState(READY, SINCE, supervisor=GONE, processes=(a_line("kafka", GONE),))
+    write_state(home / "stack.json", state)
+
+    assert run("status") == (1, "nothing is running; start it with: strider up\n", "")
+    assert told()["state"] == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "message"),
+    [
+        pytest.param("nonsense", 2, "OBJECT_STORE_URL", id="no-address"),
+        pytest.param(
+            "file:///dev/null/folder", 3, "OBJECT_STORE_URL names a folder that cannot be", id="no-folder"
+        ),
+    ],
+)
+@pytest.mark.usefixtures("home")
+def test_up_refuses_an_object_store_that_services_could_not_use(
+    monkeypatch: pytest.MonkeyPatch, path: str, code: int, message: str
+) -> None:
+    """Otherwise each service is started, and refuses, one by one."""
+    monkeypatch.setenv("OBJECT_STORE_URL", path)
+    # Checked last, so that nothing is started whatever the first check does.
+    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
+
+    ended, shown, errors = run("up", "--only", "redis")
+
+    assert (ended, shown) == (code, "")
+    assert errors.startswith(f"strider: {message}")
+    assert errors.count("\n") == 1

@@ -1,0 +1,40 @@
+"""Invalid options of `strider crawl` are reported under the names of the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strider.cli.crawl.options import CrawlOptions, plan_crawl
+from strider.cli.crawl.request import BadCrawlRequest
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        pytest.param({"max_depth": 11}, "--max-depth is 11, expected 0 to 10", id="deeper than allowed"),
+        pytest.param({"max_depth": -1}, "--max-depth is -1, expected 0 to 10", id="without end"),
+        pytest.param({"max_pages": 10**20}, f"--max-pages is {10**20}, expected 0 to {10**12}", id="pages"),
+        pytest.param({"max_bytes": -1}, f"--max-bytes is -1, expected 0 to {10**18}", id="bytes"),
+        pytest.param({"delay_seconds": float("nan")}, "--delay: must be a finite number", id="no number"),
+    ],
+)
+def test_a_wish_that_cannot_be_has_its_sentence(options: dict[str, Any], sentence: str) -> None:
+    """The same range and sentence as for a seed, without the wording of the validating library."""
+    with pytest.raises(BadCrawlRequest) as caught:
+        plan_crawl(CrawlOptions(urls=("http://127.0.0.1:1/",), **options))
+
+    assert str(caught.value) == sentence
+
+
+def test_what_is_no_list_of_urls_is_told_by_its_line(tmp_path: Path) -> None:
+    """A wrong file is one mistake, not a crawl of invalid URLs."""
+    listed = tmp_path / "urls.txt"
+    listed.write_bytes(b"\xef\xbb\xbfhttp://127.0.0.1:1/\r\n# remark\n\xff\xfe\n")
+
+    with pytest.raises(BadCrawlRequest) as caught:
+        plan_crawl(CrawlOptions(urls=(), from_file=listed))
+
+    assert str(caught.value) == f"--from {listed}: line 3 is not UTF-8; expected one URL per line"

@@ -1,0 +1,66 @@
+"""Typed URLs become a request, or one sentence with the reason."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from strider.cli.crawl.request import BadCrawlRequest, make_request, parse_listed_seed, parse_seed
+from strider.contracts.generated.events import CrawlSpecDeclared
+
+SPEC = CrawlSpecDeclared(crawl_spec_id="", max_depth=3)
+
+
+@pytest.mark.parametrize(
+    ("typed", "url"),
+    [
+        pytest.param("example.com", "https://example.com/", id="bare"),
+        pytest.param("//example.com/a", "https://example.com/a", id="without-scheme"),
+        pytest.param(
+            "example.com/?next=http://b.test", "https://example.com/?next=http://b.test", id="in-query"
+        ),
+        pytest.param(" HTTP://Example.COM ", "http://example.com/", id="spelling"),
+        pytest.param("http://[::1]:8080/x", "http://[::1]:8080/x", id="address"),
+        pytest.param("localhost:8000", "https://localhost:8000/", id="port"),
+    ],
+)
+def test_urls_are_read_as_people_type_them(typed: str, url: str) -> None:
+    """A name without a scheme means https."""
+    assert parse_seed(typed) == url
+
+
+@pytest.mark.parametrize(
+    "typed", ["", "ht!tp://x", "ftp://a.test/", "http://", "http://a b/", "http://" + "a" * 3000]
+)
+def test_what_is_no_url_is_said_to_be_none(typed: str) -> None:
+    """The text is quoted, up to a length."""
+    with pytest.raises(BadCrawlRequest, match="is not a URL to crawl") as errors:
+        parse_seed(typed)
+    assert len(str(errors.value)) < 400
+    assert parse_listed_seed(typed) == typed
+
+
+def test_each_url_counts_once_and_their_order_stays() -> None:
+    """The same URLs are the same crawl."""
+    wish = make_request(["http://b.test/", "http://a.test/", "http://b.test/"], SPEC)
+
+    assert wish.seeds == ("http://b.test/", "http://a.test/")
+    assert wish.execution_id == make_request(["http://b.test/", "http://a.test/"], SPEC).execution_id
+    assert wish.execution_id != make_request(["http://b.test/"], SPEC).execution_id
+    assert {seed.crawl_spec_id for seed in wish.seed_events(5)} == {wish.spec.crawl_spec_id} != {""}
+
+
+def test_nothing_to_begin_with_is_told() -> None:
+    """With what to do."""
+    with pytest.raises(BadCrawlRequest, match="--from"):
+        make_request([], SPEC)
+
+
+@pytest.mark.parametrize("pattern", ["re:((", "["])
+def test_a_pattern_that_cannot_be_used_is_named_with_its_option(pattern: str) -> None:
+    """A list may contain many of them."""
+    spec = CrawlSpecDeclared(crawl_spec_id="", exclude=("*.pdf", pattern))
+
+    with pytest.raises(BadCrawlRequest, match=f"--exclude {re.escape(repr(pattern))}: "):
+        make_request(["http://a.test/"], spec)

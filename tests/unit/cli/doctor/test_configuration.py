@@ -1,0 +1,103 @@
+"""Problems of an environment, with what to do, and without passwords."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from strider.cli.doctor.checks import CheckFinding, run_checks
+from strider.cli.doctor.configuration import configuration_checks
+
+NOWHERE: Mapping[str, str] = {"XDG_CONFIG_HOME": "/nonexistent"}
+
+
+def findings(directory: Path, **environment: str) -> list[CheckFinding]:
+    checks = configuration_checks({**NOWHERE, **environment}, directory)
+    return list(run_checks(checks, deadline_seconds=60).findings)
+
+
+def test_an_empty_environment_has_no_problem(tmp_path: Path) -> None:
+    assert [(each.name, each.status, each.remedy) for each in findings(tmp_path)] == [
+        ("settings", "ok", ""),
+        ("names", "ok", ""),
+        ("profiles", "ok", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "meant"),
+    [
+        pytest.param("STRIDER_HOST_DELY", "fault", "STRIDER_HOST_DELAY", id="ours"),
+        pytest.param("CRAWLER_RESPECT_ROBOT_TXT", "warning", "CRAWLER_RESPECT_ROBOTS_TXT", id="crawl"),
+        pytest.param("KAFKA_BOOTSTRAP_SERVER", "warning", "KAFKA_BOOTSTRAP_SERVERS", id="a shared prefix"),
+    ],
+)
+def test_a_misspelt_name_is_found_with_the_one_that_was_meant(
+    tmp_path: Path, name: str, status: str, meant: str
+) -> None:
+    found = [each for each in findings(tmp_path, **{name: "1"}) if each.name == "names"]
+
+    assert [(each.status, meant in each.remedy, name in each.detail) for each in found] == [
+        (status, True, True)
+    ]
+
+
+@pytest.mark.parametrize("name", ["KAFKA_HOME", "POSTGRES_DB", "REDIS_VERSION", "HOME"])
+def test_variables_of_other_programs_are_no_problem(tmp_path: Path, name: str) -> None:
+    assert {each.status for each in findings(tmp_path, **{name: "1"})} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param("STRIDER_SHARDS", "many", id="a number"),
+        pytest.param("REDIS_URL", "localhost", id="an address"),
+        pytest.param("STRIDER_ALLOW_PRIVATE", "perhaps", id="yes or no"),
+        pytest.param("FETCHER_CONNECT_TIMEOUT", "never", id="of one service"),
+    ],
+)
+def test_a_value_that_does_not_parse_is_one_fault(tmp_path: Path, name: str, value: str) -> None:
+    found = [each for each in findings(tmp_path, **{name: value}) if each.status == "fault"]
+
+    assert [(each.name, each.detail.partition(":")[0]) for each in found] == [("settings", name)]
+
+
+def test_settings_are_listed_without_their_passwords(tmp_path: Path) -> None:
+    listed = findings(
+        tmp_path,
+        STRIDER_SHARDS="24",
+        POSTGRES_DSN="postgresql://me:my-word@db.test/strider",
+        REDIS_URL="redis://:my-word@redis.test:6379/0",
+        KAFKA_SASL_PASSWORD="my-word",
+    )
+
+    details = [each.detail for each in listed if each.name == "settings"]
+    assert "STRIDER_SHARDS=24" in details
+    assert "POSTGRES_DSN=postgresql://me:**********@db.test/strider" in details
+    assert "KAFKA_SASL_PASSWORD=**********" in details
+    assert "my-word" not in repr(listed)
+
+
+def test_profiles_that_others_can_read_are_a_warning(tmp_path: Path) -> None:
+    file = tmp_path / ".strider" / "profiles.toml"
+    file.parent.mkdir()
+    file.write_text('[prod]\nPOSTGRES_DSN = "postgresql://me:x@db/y"\n')
+    file.chmod(0o644)
+
+    [open_file] = [each for each in findings(tmp_path) if each.name == "profiles"]
+    file.chmod(0o600)
+    [closed_file] = [each for each in findings(tmp_path) if each.name == "profiles"]
+
+    assert (open_file.status, open_file.remedy) == ("warning", f"chmod 600 {file}")
+    assert (closed_file.status, closed_file.detail) == ("ok", f"{file}: prod")
+
+
+def test_profiles_that_cannot_be_read_are_a_fault(tmp_path: Path) -> None:
+    (tmp_path / ".strider").mkdir()
+    (tmp_path / ".strider" / "profiles.toml").write_text("[x")
+
+    [found] = [each for each in findings(tmp_path) if each.name == "profiles"]
+
+    assert (found.status, "invalid TOML" in found.detail) == ("fault", True)

@@ -1,0 +1,244 @@
+"""`strider seeds add`: lines become seeds or sentences, and every published seed is acknowledged."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import threading
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+
+from strider.cli.connections import MissingTopic
+from strider.cli.seeds import input as seeds_input
+from strider.cli.seeds.input import MAX_LINE_BYTES, parse_url_list
+from strider.cli.seeds.reader import BadLine, InputLine, SeedMessage, SeedReader, parse_pairs
+from strider.cli.seeds.sender import SeedSender, SendListener
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.generated.events import SeedSubmitted
+from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.messaging.inprocess import InProcessBroker, InProcessBus
+from strider.messaging.ports import RecordMetadata
+from strider.runtime.clocks import SystemClock
+
+CODEC = Codec(SchemaStore.bundled())
+STANDARD = {"submitted_by": "strider seeds add", "submitted_at_ms": 77}
+
+
+def a_reader(*, allow_private: bool = False, **options: Any) -> SeedReader:
+    return SeedReader(options, allow_private=allow_private, now_ms=77)
+
+
+def read(text: str, **options: Any) -> SeedMessage | BadLine:
+    return a_reader(**options).read(InputLine("urls.txt:3", text))
+
+
+def seed_of(ready: SeedMessage | BadLine) -> SeedSubmitted:
+    assert isinstance(ready, SeedMessage), ready
+    return CODEC.decode(SEEDS_SUBMITTED, ready.value)
+
+
+def test_a_url_becomes_a_seed_with_the_options_and_its_host_as_key() -> None:
+    """Seeds of one host share a partition, and each has its own crawl options."""
+    ready = read("https://A.test/x", max_depth=2, priority="low", exclude=["*.pdf"], metadata={"ticket": "7"})
+
+    assert seed_of(ready) == SeedSubmitted(
+        url="https://A.test/x",
+        max_depth=2,
+        priority=1,
+        exclude=("*.pdf",),
+        metadata={"ticket": "7"},
+        **STANDARD,
+    )
+    assert isinstance(ready, SeedMessage)
+    assert (ready.key, ready.note) == (b"a.test", "")
+
+
+def test_a_document_says_more_than_the_options() -> None:
+    """Fields of a document apply to its URL; null leaves the field to the options."""
+    ready = read('{"url": "https://a.test/", "max_depth": 5, "scope": null}', max_depth=2, scope="domain")
+
+    assert seed_of(ready) == SeedSubmitted(url="https://a.test/", max_depth=5, scope="domain", **STANDARD)
+
+
+def test_a_bare_name_gets_its_scheme_and_the_person_is_told() -> None:
+    """People type example.com."""
+    ready = read("example.com/a")
+
+    assert seed_of(ready).url == "https://example.com/a"
+    assert isinstance(ready, SeedMessage)
+    assert ready.note == "example.com/a is read as https://example.com/a"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("no url", "'no url': not a URL"),
+        ("word", "'word': without a scheme; did you mean https://word/?"),
+        ("http://a..b/", "'http://a..b/': invalid host name"),
+        ("ftp://a.test/", "'ftp://a.test/': only http and https are crawled"),
+        ("http://169.254.169.254/", "'http://169.254.169.254/': a metadata service is never crawled"),
+        ("https://a.test/\x07", "url contains a control character"),
+        ('{"url": 7}', "url is the number 7, expected a text"),
+        ('{"url": "https://a.test/", "max_deph": 1}', "'max_deph'; did you mean 'max_depth'?"),
+        (
+            '{"url": "https://a.test/", "job_id": "a b"}',
+            "job_id has a blank, a brace or a control character in it",
+        ),
+        ('{"max_depth": 1}', "'url' is required"),
+        ("{not json", "Expecting property name enclosed in double quotes at character 1"),
+    ],
+)
+def test_a_bad_line_has_its_sentence_and_its_place(text: str, why: str) -> None:
+    """Line 400,000 of a list must be found again."""
+    assert read(text) == BadLine("urls.txt:3", why)
+
+
+@pytest.mark.parametrize("name", ["include", "exclude"])
+def test_patterns_are_tried_before_the_first_line(name: str) -> None:
+    """An invalid pattern would exclude everything, or nothing."""
+    assert a_reader(**{name: ["["]}).option_error().startswith(f"{name}: '[': unpaired bracket")
+
+
+def test_a_depth_of_0_is_refused_with_what_works() -> None:
+    """In a seed 0 is the default, elsewhere it means no links: an option must not do the other."""
+    error = a_reader(max_depth=0).option_error()
+
+    assert "default of 3" in error
+    assert "--scope listed" in error
+    assert isinstance(a_reader(scope="listed").read(InputLine("", "https://a.test/")), SeedMessage)
+    assert seed_of(read('{"url": "https://a.test/", "max_depth": 0}')).max_depth == 0, (
+        "a document has its own"
+    )
+
+
+def test_options_are_tried_before_the_first_line() -> None:
+    """A wrong option is one mistake, not a million."""
+    assert a_reader(max_depth=2).option_error() == ""
+    assert a_reader(delay=-1.0).option_error() == "--delay is -1.0, expected 0 to 86400"
+    assert a_reader(delay=float("nan")).option_error() == "--delay is nan, expected 0 to 86400"
+    assert a_reader(max_depth=11).option_error() == "--max-depth is 11, expected 0 to 10"
+    assert a_reader(include=["re:("]).option_error() == "include: 're:(': missing ): ("
+    assert a_reader(headers={"Host": "x"}).option_error() == "headers: Host is the crawler's own to set"
+
+
+def test_private_addresses_are_sent_with_a_warning() -> None:
+    """Whether they are crawled is a setting of the deployment, which may not be known here."""
+    ready = read("http://127.0.0.1:8000/")
+
+    assert isinstance(ready, SeedMessage)
+    assert ready.note.startswith("http://127.0.0.1:8000/ is a private address")
+    allowed = a_reader(allow_private=True).read(InputLine("", "http://127.0.0.1:8000/"))
+    assert isinstance(allowed, SeedMessage)
+    assert allowed.note == ""
+
+
+def test_a_seed_may_name_a_spec_that_only_the_broker_knows() -> None:
+    """Whether it exists is decided by its consumer."""
+    assert seed_of(read('{"url": "https://a.test/", "crawl_spec_id": "f00"}')).crawl_spec_id == "f00"
+
+
+def test_pairs() -> None:
+    """Values may contain the separator."""
+    assert parse_pairs(["a=b=c", " x = y "], "=") == {"a": "b=c", "x": "y"}
+    with pytest.raises(ValueError, match="'a' is not of the form name=value"):
+        parse_pairs(["a"], "=")
+
+
+async def collect(arguments: Sequence[str], content: bytes | None) -> list[InputLine | BadLine]:
+    stream = None if content is None else io.BytesIO(content)
+    return [line async for line in parse_url_list(arguments, stream, "-")]  # type: ignore[arg-type]
+
+
+async def test_lines_have_their_places_and_remarks_are_none() -> None:
+    """Blank lines and comments count, so that numbers are those of an editor."""
+    content = "\ufeffhttps://a.test/\r\n\n# remark\n  https://b.test/  \nlast".encode()
+
+    assert await collect([" https://c.test/"], content) == [
+        InputLine("argument 1", "https://c.test/"),
+        InputLine("-:1", "https://a.test/"),
+        InputLine("-:4", "https://b.test/"),
+        InputLine("-:5", "last"),
+    ]
+
+
+async def test_a_line_without_end_is_one_bad_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A piped binary file must not fill the memory."""
+    monkeypatch.setattr(seeds_input, "CHUNK_BYTES", 1000)
+    content = b"https://a.test/\n" + b"x" * (3 * MAX_LINE_BYTES) + b"\n\xff\nhttps://b.test/"
+
+    assert await collect([], content) == [
+        InputLine("-:1", "https://a.test/"),
+        BadLine("-:2", f"longer than {MAX_LINE_BYTES} bytes"),
+        BadLine("-:3", "not UTF-8 at byte 0"),
+        InputLine("-:4", "https://b.test/"),
+    ]
+
+
+async def test_a_pipe_that_trickles_is_read_line_by_line() -> None:
+    """`tail -f urls | strider seeds add -`: available lines are published at once."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as stream, os.fdopen(writing, "wb", buffering=0) as out:
+        lines = parse_url_list([], stream, "-")
+        out.write(b"https://a.test/\n")
+        assert await anext(lines) == InputLine("-:1", "https://a.test/")
+        out.write(b"https://b.test/\nhttps://c")
+        assert await anext(lines) == InputLine("-:2", "https://b.test/")
+        out.close()
+        assert [line async for line in lines] == [InputLine("-:3", "https://c")]
+    assert all(not thread.name.startswith("seeds") or thread.daemon for thread in threading.enumerate())
+
+
+class Told:
+    """Records the callbacks."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, RecordMetadata]] = []
+        self.bad: list[BadLine] = []
+        self.notes: list[str] = []
+
+    def teller(self) -> SendListener:
+        return SendListener(
+            sent=lambda url, place: self.sent.append((url, place)),
+            bad=self.bad.append,
+            warning=self.notes.append,
+        )
+
+
+async def given(*texts: str) -> AsyncIterator[InputLine | BadLine]:
+    for number, text in enumerate(texts, 1):
+        yield InputLine(f"-:{number}", text)
+
+
+async def test_good_lines_are_sent_in_order_and_bad_ones_are_told() -> None:
+    """One invalid line stops nothing, and is counted."""
+    broker, result = InProcessBroker(clock=SystemClock()), Told()
+    broker.declare_topic(SEEDS_SUBMITTED, shards=4)
+    sender = SeedSender(InProcessBus(broker), a_reader(), listener=result.teller())
+    urls = [f"https://h{number % 5}.test/{number}" for number in range(5_000)]
+
+    await sender.send(given(*urls[:2_500], "ftp://a.test/", *urls[2_500:]))
+
+    assert [url for url, _ in result.sent] == urls
+    assert result.bad == [BadLine("-:2501", "'ftp://a.test/': only http and https are crawled")]
+    assert (sender.counters.sent, sender.counters.bad) == (5_000, 1)
+    records = {
+        (record.topic, log.partition, record.offset): record
+        for log in broker.topic(SEEDS_SUBMITTED.name).partitions
+        for record in log.records
+    }
+    assert [json.loads(records[tuple(place)].value or b"")["url"] for _, place in result.sent] == urls
+    assert sender.counters.partitions == {place.partition for _, place in result.sent}
+
+
+async def test_a_broker_without_the_topic_says_what_to_do() -> None:
+    """Nothing was set up yet; a seed on an automatically created topic would be worse."""
+    sender = SeedSender(
+        InProcessBus(InProcessBroker(clock=SystemClock())), a_reader(), listener=Told().teller()
+    )
+
+    with pytest.raises(MissingTopic, match="strider topics apply"):
+        await sender.send(given("https://a.test/"))

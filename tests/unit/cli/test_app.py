@@ -1,0 +1,149 @@
+"""The root command: every command is found, and none imports another's libraries."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from strider.cli.app import COMMANDS, app
+
+
+@pytest.mark.req("S1.2.30")
+@pytest.mark.parametrize("word", COMMANDS)
+def test_every_word_explains_itself(word: str) -> None:
+    result = CliRunner().invoke(app, [word, "--help"])
+
+    assert result.exit_code == 0
+    assert f"strider {word}" in result.output.replace("root", "strider") or f" {word} " in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        pytest.param(["topcs"], "did you mean topics?", id="command"),
+        pytest.param(["topics", "lst"], "Did you mean 'list'?", id="subcommand"),
+        pytest.param(["crawl", "a.test", "--max-dept", "1"], "--max-depth", id="option"),
+        pytest.param(["schemas", "show", "seed-submited"], "did you mean seed-submitted", id="schema"),
+        pytest.param(["topics", "tail", "fronteir", "--where", "a=b"], "did you mean frontier?", id="topic"),
+    ],
+)
+def test_a_misspelt_name_is_wrong_usage_with_the_one_that_was_meant(words: list[str], meant: str) -> None:
+    result = CliRunner().invoke(app, words)
+
+    assert result.exit_code == 2
+    assert meant in " ".join(result.output.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("words", [["--help"], ["topics", "apply", "--help"], ["fetch", "--help"]])
+def test_flags_are_shown_without_a_type(words: list[str]) -> None:
+    result = CliRunner().invoke(app, words, env={"COLUMNS": "200"})
+
+    assert result.exit_code == 0
+    assert "bool" not in result.output
+    assert "--help" in result.output
+
+
+def test_the_former_name_of_runs_works_and_is_not_listed() -> None:
+    """Scripts have it; new ones need one word for one thing."""
+    former = CliRunner().invoke(app, ["crawls", "--help"])
+    listed = CliRunner().invoke(app, ["--help"])
+
+    assert former.exit_code == 0
+    assert "Pause" in former.output or "pause" in former.output
+    assert " runs " in listed.output
+    assert " crawls " not in listed.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["topics", "diff", "--bootstrap", "a b:c"],
+        ["--kafka", "a b:c", "topics", "diff"],
+    ],
+)
+def test_an_address_may_be_given_to_the_root_or_to_the_command(words: list[str]) -> None:
+    result = CliRunner().invoke(app, words)
+
+    assert result.exit_code == 2
+    assert "must be host:port" in result.stderr
+
+
+def test_options_of_the_command_win_over_those_of_the_root() -> None:
+    result = CliRunner().invoke(app, ["--kafka", "localhost:9092", "topics", "diff", "--bootstrap", "a b:c"])
+
+    assert "--bootstrap: must be host:port" in result.stderr
+
+
+def test_connection_options_of_commands_are_hidden() -> None:
+    for words in (["topics", "apply"], ["migrate", "up"], ["runs", "list"], ["parser", "audit"]):
+        result = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "200"})
+        assert "--bootstrap" not in result.output
+        assert "--dsn" not in result.output
+
+
+def test_the_version_needs_no_client_library() -> None:
+    """A shell prompt or a script calls it; half a second of imports would be felt."""
+    code = (
+        "import sys; from strider.cli import app; "
+        "print([name for name in ('aiokafka', 'alembic', 'asyncpg', 'fastavro') if name in sys.modules])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert loaded.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        pytest.param(["fetch", "a.test", "--timeout", "900"], "'--timeout': should be less", id="a bound"),
+        pytest.param(
+            ["fetch", "a.test", "--timeout", "nan"], "must be a number, which nan is not", id="none at all"
+        ),
+        pytest.param(["crawl", "a.test", "--delay", "NaN"], "a number, which NaN is not", id="a delay"),
+        pytest.param(["crawl", "a.test", "--contact", ""], "'--contact': is empty", id="nobody"),
+        pytest.param(["fetch", "a.test", "--contact", " "], "'--contact': is empty", id="a blank"),
+        pytest.param(["crawls", "logs", "x", "-n", "many"], "should be a valid integer", id="a number"),
+        pytest.param(["crawl", "a.test", "--scope", "all"], "'--scope'", id="a word"),
+    ],
+)
+def test_a_wrong_option_is_told_without_the_words_of_who_checked_it(words: list[str], sentence: str) -> None:
+    """The sentence has no "Input", and does not name the error class of a library."""
+    result = CliRunner().invoke(app, words)
+
+    assert result.exit_code == 2
+    assert sentence in " ".join(result.stderr.split())
+    assert "Input" not in result.stderr
+    assert "Value error" not in result.stderr
+
+
+def test_a_terminal_of_few_letters_is_no_reason_to_fail() -> None:
+    """A cron job's output is often plain ASCII."""
+    result = subprocess.run(
+        [sys.executable, "-m", "strider.cli", "topics", "list"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=False,
+    )
+
+    assert result.returncode == 0, result.stderr
+
+
+def test_an_interruption_while_libraries_are_read_is_no_traceback() -> None:
+    """A typo in the line is often interrupted at once."""
+    code = (
+        "import os, signal, sys\n"
+        "class Interrupts:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'typer':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+        "from strider.cli.__main__ import main\n"
+        "main()\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "")

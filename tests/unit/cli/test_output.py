@@ -1,0 +1,56 @@
+"""Output that every command shares."""
+
+from __future__ import annotations
+
+import pytest
+import typer
+
+from strider.cli.exit_codes import CommandExit
+from strider.cli.output import ProgressLine, fail, print_fields, print_json, print_table
+
+
+def test_a_table_in_a_pipe_is_never_wrapped_and_has_no_blanks_at_the_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_table(("name", "reason"), [("a", "x" * 300), ("longer", "")], wrapped=("reason",))
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines] == [["name", "reason"], ["a", "x" * 300], ["longer"]]
+    assert lines == [line.rstrip() for line in lines]
+
+
+def test_text_in_brackets_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """A URL or a message may contain what the library takes for markup."""
+    print_table(("url",), [("http://[::1]/[red]x",)])
+
+    assert "http://[::1]/[red]x" in capsys.readouterr().out
+
+
+def test_fields_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
+    print_fields({"a": "1", "longer": ""})
+
+    assert capsys.readouterr().out == "a       1\nlonger\n"
+
+
+def test_json_is_one_line_unless_it_is_indented(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"a": "ü"})
+    print_json({"a": 1}, indent=1)
+
+    assert capsys.readouterr().out == '{"a": "\\u00fc"}\n{\n "a": 1\n}\n'
+
+
+def test_a_failure_is_one_line_and_a_code(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as ended:
+        fail("no run", CommandExit.FAILED)
+
+    assert ended.value.exit_code == 1
+    assert capsys.readouterr().err == "strider: no run\n"
+
+
+def test_progress_is_shown_on_a_terminal_only(capsys: pytest.CaptureFixture[str]) -> None:
+    ProgressLine().show("1 of 2")
+    shown = ProgressLine(is_shown=True)
+    shown.show("1 of 2")
+    shown.clear()
+
+    assert capsys.readouterr().err == "\r\x1b[K1 of 2\r\x1b[K"
