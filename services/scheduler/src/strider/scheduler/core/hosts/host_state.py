@@ -3,7 +3,7 @@
 The per-host delay is computed here (`HostGroup.delay_ms`): the largest of what crawl specs, deployment and
 robots.txt files ask for; an override of a source replaces specs and deployment, and robots.txt may still ask
 for more. It is enforced by the clock of the group in the working set: `reschedule` and `apply_delay` in
-`frontier_part_host_groups.lua` of `strider.frontier`, which `OwnedShard.sync_host_groups` sends this state to.
+`frontier_part_host_groups.lua` of `strider.frontier`, to which `OwnedShard.sync_host_groups` sends it.
 
 Requests in flight are the fewest that a spec allows. A spec that was crawled on the host once counts as long
 as the group is known. Blocks follow from `politeness.backoff` and `politeness.breaker`; the longer one holds.
