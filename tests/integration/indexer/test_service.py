@@ -107,7 +107,7 @@ async def is_there(postgres: Postgres, expected: int, site: str, table: str = "c
     return found == expected
 
 
-@pytest.mark.req("S1.3.5", "S3.15.2")
+@pytest.mark.req("S3.15.2")
 async def test_what_is_spoken_is_stored(
     topics: str, start: Start, database: str, postgres: Postgres, site: str
 ) -> None:

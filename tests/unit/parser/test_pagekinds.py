@@ -90,7 +90,6 @@ def test_what_a_page_says_first_wins_a_tie(said: tuple[str, str]) -> None:
     assert find_page_kind(Signs(URL, said), (), "")[0] == kinds[said[0]]
 
 
-@pytest.mark.req("S2.3.7")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -98,7 +98,6 @@ def test_what_a_site_parser_does_not_say_other_sources_may() -> None:
     assert (product.sku, product.sources["sku"], product.sources["name"]) == ("K1", "json_ld", "site_parser")
 
 
-@pytest.mark.req("S4.7.5")
 @pytest.mark.parametrize(
     ("parser", "body", "problem", "verdict"),
     [
@@ -147,7 +146,6 @@ def test_pages_of_other_sites_and_levels_are_read_as_ever() -> None:
     assert reader_of(replace(page, outcome="undecodable")).verdict == "unread"
 
 
-@pytest.mark.req("S4.7.5")
 def test_pages_are_counted_by_site_and_version_in_bounded_numbers() -> None:
     """Anybody can name a million domains; only so many become series."""
     metrics = Metrics(())
