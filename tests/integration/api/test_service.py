@@ -97,7 +97,9 @@ async def seeds_at(bootstrap: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.req("S3.4.2", "S1.3.8", "S3.13.1")
+@pytest.mark.req("S3.13.1")
+@pytest.mark.req("S1.3.8", part="the routes of seeds, pages, decisions and health")
+@pytest.mark.req("S3.4.2", part="seed injection and stored pages")
 async def test_seeds_go_in_and_pages_come_out(
     topics: str, start: Start, database: str, postgres: Postgres
 ) -> None:

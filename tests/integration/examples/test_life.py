@@ -31,7 +31,8 @@ from .asking import CODEC, Hanging, ask, echoes, with_echo
 from .living import Living, a_broker, eventually, living
 
 
-@pytest.mark.req("S1.2.1", "S1.3.2", "S1.3.8", "S1.3.9")
+@pytest.mark.req("S1.2.1", "S1.3.2", "S1.3.9")
+@pytest.mark.req("S1.3.8", part="the server of health and metrics is a phase of the start")
 async def test_a_process_starts_in_phases_works_and_stops_in_order() -> None:
     broker = a_broker()
     async with living(EchoSettings, build_echo, broker) as process:

@@ -226,7 +226,7 @@ async def test_only_so_many_refusals_are_known(postgres: Postgres) -> None:
     assert await rows(postgres, "url", "url_decisions") == [("https://www.example.org/0",)]
 
 
-@pytest.mark.req("S4.1.8")
+@pytest.mark.req("S4.1.8", part="rejections, failed requests and dead letters")
 async def test_rejections_failures_and_letters_have_their_rows(
     tables: PostgresTables, postgres: Postgres
 ) -> None:
@@ -267,7 +267,7 @@ async def test_a_url_stands_as_the_frontier_said_last(tables: PostgresTables, po
     assert left == [(URL,)]
 
 
-@pytest.mark.req("S3.8.8")
+@pytest.mark.req("S3.8.8", part="the text of robots.txt")
 async def test_a_host_stands_as_it_was_recorded_last(tables: PostgresTables, postgres: Postgres) -> None:
     """With what robots.txt said, also where that holds characters that the database does not take."""
     robots = a_host(kind="robots", origin="https://www.example.org", robots_text="a\x00b")
@@ -362,7 +362,8 @@ def _without_pattern(characters: int) -> str:
     return "".join(key(f"https://a.test/{number}") for number in range(characters // 64))
 
 
-@pytest.mark.req("S4.12.12", "S4.12.13")
+@pytest.mark.req("S4.12.13")
+@pytest.mark.req("S4.12.12", part="the state, without a saved file")
 @pytest.mark.parametrize(
     ("state", "stored", "task"),
     [

@@ -10,7 +10,7 @@ from strider.parser.core.feedpaths import common_feeds, linked_feeds
 from .pages import read
 
 
-@pytest.mark.req("S1.2.23")
+@pytest.mark.req("S1.2.23", part="feeds are found on pages")
 @pytest.mark.parametrize(
     "url",
     [
@@ -42,7 +42,7 @@ def test_what_only_sounds_so_is_no_feed(url: str) -> None:
     assert linked_feeds([url]) == ()
 
 
-@pytest.mark.req("S1.2.23")
+@pytest.mark.req("S1.2.23", part="feeds are found on pages")
 def test_what_a_page_names_comes_before_what_it_links_to() -> None:
     named = "<link rel=alternate type='application/rss+xml' href=/named.xml>"
     link = "<p>News by <a href=/feed>RSS</a>"

@@ -30,7 +30,8 @@ def a_group(**changes: object) -> Group:
     )
 
 
-@pytest.mark.req("S3.17.2", "S4.8.6")
+@pytest.mark.req("S3.17.2")
+@pytest.mark.req("S4.8.6", part="a delay of one second by default")
 def test_a_second_is_the_default() -> None:
     assert (a_group().delay_ms, a_group().places) == (1000, 1)
 
@@ -53,7 +54,7 @@ def test_a_spec_may_set_another_delay(delay: float | None, delay_ms: int) -> Non
     assert group.delay_ms == delay_ms
 
 
-@pytest.mark.req("S4.8.6")
+@pytest.mark.req("S4.8.6", part="delay and concurrent requests of crawl specs")
 def test_the_most_careful_spec_wins() -> None:
     """Two crawls of one host share its patience."""
     fast = a_spec(delay_seconds=0.1, max_in_flight_per_group=8, host_patience_seconds=60)
