@@ -33,6 +33,7 @@ from .living import Living, a_broker, eventually, living
 
 @pytest.mark.req("S1.2.1", "S1.3.2", "S1.3.9")
 @pytest.mark.req("S1.3.8", part="the server of health and metrics is a phase of the start")
+@pytest.mark.req("S4.4.1", part="metrics of a process")
 async def test_a_process_starts_in_phases_works_and_stops_in_order() -> None:
     broker = a_broker()
     async with living(EchoSettings, build_echo, broker) as process:

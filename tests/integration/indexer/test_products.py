@@ -79,7 +79,7 @@ async def test_pictures_are_rows_of_a_view(tables: PostgresTables, postgres: Pos
     ]
 
 
-@pytest.mark.req("S4.12.24")
+@pytest.mark.req("S4.12.24", "S4.14.7")
 async def test_what_was_first_and_when_it_changed_is_kept(tables: PostgresTables, postgres: Postgres) -> None:
     """The second visit finds the same, the third another price."""
     await tables.keep(offers(SHOP, LAMP))
@@ -139,6 +139,7 @@ async def test_a_page_that_asks_not_to_be_stored_takes_what_it_offers_along(
 
 
 @pytest.mark.req("S4.12.25", part="six of the eight: none on name or on creation")
+@pytest.mark.req("S4.4.1", part="indexes of products")
 async def test_there_is_an_index_for_each_question(postgres: Postgres) -> None:
     """And one for the key."""
     found = await rows(postgres, "indexname", "pg_indexes WHERE tablename = 'products'")

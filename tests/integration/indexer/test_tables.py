@@ -227,6 +227,7 @@ async def test_only_so_many_refusals_are_known(postgres: Postgres) -> None:
 
 
 @pytest.mark.req("S4.1.8", part="rejections, failed requests and dead letters")
+@pytest.mark.req("S4.1.4")
 async def test_rejections_failures_and_letters_have_their_rows(
     tables: PostgresTables, postgres: Postgres
 ) -> None:

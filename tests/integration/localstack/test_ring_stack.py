@@ -27,6 +27,7 @@ def ring() -> Iterator[Command]:
         yield command
 
 
+@pytest.mark.req("S4.11.4")
 def test_every_service_is_up_and_shown(ring: Command) -> None:
     states = {each.name: each.state for each in ring.state().processes}
 

@@ -25,7 +25,7 @@ def after(known: OriginRobots, answer: Answer, *, now: int = NOW, **told: object
     return answered(known, asked, now_ms=now, chance=Lowest())
 
 
-@pytest.mark.req("S3.8.6")
+@pytest.mark.req("S3.8.6", "S3.20.9")
 def test_a_good_answer_holds_for_an_hour() -> None:
     known = after(OriginRobots(), Answer.GOOD, text="User-agent: *", status=200)
 
