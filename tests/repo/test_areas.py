@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
+MEMBERS = [ROOT / "cli" / "pyproject.toml", *sorted(ROOT.glob("*/*/pyproject.toml"))]
 SERVERS = frozenset({"database", "kafka_bootstrap", "migrated", "postgres", "redis_url", "stack"})
 """Fixtures that start a real server, or need one."""
 
@@ -25,7 +26,7 @@ def folders_that_need_servers(root: Path) -> set[str]:
 
 
 @pytest.mark.req("S4.11.8")
-@pytest.mark.parametrize("member", [ROOT / "cli/pyproject.toml", *sorted(ROOT.glob("*/*/pyproject.toml"))], ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("member", MEMBERS, ids=lambda path: path.parent.name)
 def test_each_service_and_library_has_tests_in_a_folder_of_its_name(member: Path) -> None:
     """Whoever changes one runs its tests, and must not search for them."""
     name = member.parent.name.replace("-", "_")
