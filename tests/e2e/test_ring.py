@@ -122,6 +122,7 @@ def test_pages_carry_what_they_say(crawl: Crawl) -> None:
     assert page["text_length"] > SHAPE.filler_bytes
 
 
+@pytest.mark.req("S1.9.1")
 def test_a_redirected_page_knows_its_way(crawl: Crawl) -> None:
     origin = crawl.site.plan.origins[0]
     (page,) = (row for row in crawl.pages if row["url"] == f"{origin}/chain/3")

@@ -17,7 +17,6 @@ REFUSALS = {"Commit Refused", "Messages Abandoned", "Shards Not Closed"}
 """What a member logs whose work or commit came too late, besides that a shard is fenced."""
 
 
-@pytest.mark.req("S3.15.1")
 async def test_a_frozen_member_loses_its_shards_and_commits_nothing_after(scene: Scene, scale: Scale) -> None:
     """Had a zombie's write succeeded, its host's tallies would go back or miss what the owner counted."""
     echo = scene.echo()

@@ -72,7 +72,7 @@ async def test_schemas_are_declared_before_the_first_message() -> None:
     assert names == {"dead-letter.v1", "echoed.v1", "schema-declared.v1"}
 
 
-@pytest.mark.req("S1.3.3", "S1.3.4")
+@pytest.mark.req("S1.3.3", part="a start waits for its database")
 async def test_a_start_while_things_are_down_waits_and_says_for_what() -> None:
     """Parts start in any order; a crash loop would only make more noise."""
     broker, steps = a_broker(), []

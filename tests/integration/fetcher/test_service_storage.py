@@ -72,6 +72,7 @@ def test_a_session_goes_on_in_another_process(
 
 
 @pytest.mark.req("S1.15.7")
+@pytest.mark.req("S1.3.4", part="storage of a fetcher")
 def test_a_store_that_does_not_answer_is_told_and_nothing_goes_on_from_memory(
     stack: Stack, redis: RunningPart, start: Callable[..., Service]
 ) -> None:

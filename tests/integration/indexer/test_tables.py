@@ -61,7 +61,7 @@ async def rows(postgres: Postgres, columns: str, table: str = "crawled_pages") -
     return [tuple(row) for row in await postgres.fetch(f"SELECT {columns} FROM {table} ORDER BY 1")]
 
 
-@pytest.mark.req("S3.6.9")
+@pytest.mark.req("S3.6.9", part="the columns")
 async def test_a_page_stands_in_its_columns(tables: PostgresTables, postgres: Postgres) -> None:
     """What goes in comes out, in the types that people query by."""
     page = a_page(
@@ -363,7 +363,7 @@ def _without_pattern(characters: int) -> str:
     return "".join(key(f"https://a.test/{number}") for number in range(characters // 64))
 
 
-@pytest.mark.req("S4.12.13")
+@pytest.mark.req("S4.12.13", "S4.12.9", "S4.12.14")
 @pytest.mark.req("S4.12.12", part="the state, without a saved file")
 @pytest.mark.parametrize(
     ("state", "stored", "task"),

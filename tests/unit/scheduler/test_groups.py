@@ -68,7 +68,8 @@ def test_the_most_careful_spec_wins() -> None:
     assert (one_way.delay_ms, one_way.places, one_way.patience_ms) == (3000, 2, 60_000)
 
 
-@pytest.mark.req("S3.5.2", "S3.8.5", "S4.5.4")
+@pytest.mark.req("S3.8.5", "S4.5.4")
+@pytest.mark.req("S3.5.2", part="the delay: of robots.txt, or one second")
 def test_robots_win_upwards_only() -> None:
     """C-27: a crawl-delay makes it longer, never shorter; the largest of the group's origins counts."""
     group = with_robots(with_robots(a_group(), "http://a.test", 3.0), "https://a.test", 0.5)

@@ -39,9 +39,10 @@ def come_round(entry: EntryRecorded, *, spec: Any = CONTINUOUS, **page: Any) -> 
     return result
 
 
-@pytest.mark.req("S4.14.2", "S4.14.3", "S3.6.5", "S4.1.7")
+@pytest.mark.req("S4.14.2", "S4.14.3", "S3.6.5")
 @pytest.mark.req("S4.8.1", part="an interval in seconds for a crawl")
 @pytest.mark.req("S4.8.4", part="time: a page is due after its interval")
+@pytest.mark.req("S4.1.7", part="an interval that a crawl spec names; no command sets it")
 def test_a_page_comes_again_after_its_interval() -> None:
     """It waits with what its fetch has left: when it was fetched, its validators, its hashes."""
     entry = in_ring(etag="e", priority=2)
