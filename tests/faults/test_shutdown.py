@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 
-import pytest
-
 from strider.contracts.generated.topics import ECHO_REQUESTS, ECHOES, TALLIES
 
 from .load import Asker, Load

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from strider.contracts.generated.topics import ECHOES, TALLIES, TALLY_DLQ
 
 from .scene import Scale, Scene
