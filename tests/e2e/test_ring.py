@@ -61,7 +61,9 @@ async def _is_closed(ring: Ring) -> bool:
     return bool(urls) and all(row["closed_at"] for row in urls)
 
 
-@pytest.mark.req("S3.1.1", "S3.1.2", "S3.2.5", "S3.4.10", "S3.2.1")
+@pytest.mark.req("S3.1.1", "S3.1.2", "S3.2.1", "S4.8.2")
+@pytest.mark.req("S3.2.5", part="no duplicate URLs")
+@pytest.mark.req("S3.4.10", part="from seeds around the ring to stored pages")
 def test_every_reachable_page_is_one_row(crawl: Crawl) -> None:
     """What the site's own seed says is there, and nothing else."""
     stored = Counter(row["url"] for row in crawl.pages)
@@ -88,7 +90,8 @@ def test_every_url_of_the_frontier_says_how_it_stands(crawl: Crawl) -> None:
     assert {status.get(url) for url in forbidden} == {"blocked"}
 
 
-@pytest.mark.req("S3.2.5", "S3.10.9")
+@pytest.mark.req("S3.10.9", "S4.8.2")
+@pytest.mark.req("S3.2.5", part="no duplicate URLs")
 def test_no_url_is_asked_twice(crawl: Crawl) -> None:
     """Failures are tried again as often as the ladder says, and everything else is asked once."""
     assert crawl.site.request_counts() == Counter(crawl.site.plan.requests)
@@ -121,6 +124,7 @@ def test_pages_carry_what_they_say(crawl: Crawl) -> None:
     assert page["text_length"] > SHAPE.filler_bytes
 
 
+@pytest.mark.req("S1.9.1")
 def test_a_redirected_page_knows_its_way(crawl: Crawl) -> None:
     origin = crawl.site.plan.origins[0]
     (page,) = (row for row in crawl.pages if row["url"] == f"{origin}/chain/3")

@@ -15,7 +15,7 @@ from .scene import Scale, Scene
 WINDOW = ConsumerSettings().buffer_messages
 
 
-@pytest.mark.req("S2.1.1", "S3.15.1")
+@pytest.mark.req("S2.1.1")
 async def test_a_killed_broker_costs_time_and_nothing_else(scene: Scene, scale: Scale) -> None:
     """Nobody restarts the services: they say why they wait, and find back by themselves."""
     echo, tally = scene.echo(), scene.tally()

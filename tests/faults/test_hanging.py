@@ -22,7 +22,8 @@ HANG = "hang"
 OTHERS = 60
 
 
-@pytest.mark.req("S3.15.1", "S4.6.4")
+@pytest.mark.req("S4.6.4")
+@pytest.mark.req("S3.15.1", part="asynchronous: a handler that hangs delays nobody")
 async def test_a_hanging_handler_is_given_up_at_its_deadline_and_delays_nobody(scene: Scene) -> None:
     settings = {"PLIABLE_HANG_ON": HANG, "PLIABLE_DEADLINE_SECONDS": f"{DEADLINE_SECONDS:g}"}
     echo = scene.yard.start(PLIABLE_ECHO, settings)

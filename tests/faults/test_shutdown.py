@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 
-import pytest
-
 from strider.contracts.generated.topics import ECHO_REQUESTS, ECHOES, TALLIES
 
 from .load import Asker, Load
@@ -17,7 +15,6 @@ AHEAD = 0
 """What may be answered and not committed when a service has stopped in order."""
 
 
-@pytest.mark.req("S3.15.1")
 async def test_an_orderly_stop_under_load_skips_nothing(scene: Scene, scale: Scale) -> None:
     echo, tally = scene.echo(), scene.tally()
     await asyncio.gather(echo.until_ready(), tally.until_ready())

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from strider.contracts.generated.topics import ECHOES, TALLIES, TALLY_DLQ
 
 from .scene import Scale, Scene
@@ -17,7 +15,6 @@ REFUSALS = {"Commit refused", "Messages abandoned", "Shards not closed"}
 """What a member logs whose work or commit came too late, besides that a shard is fenced."""
 
 
-@pytest.mark.req("S3.15.1")
 async def test_a_frozen_member_loses_its_shards_and_commits_nothing_after(scene: Scene, scale: Scale) -> None:
     """Had a zombie's write succeeded, its host's tallies would go back or miss what the owner counted."""
     echo = scene.echo()

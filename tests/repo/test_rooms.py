@@ -44,7 +44,7 @@ RULES: dict[Rule, dict[str, str]] = {
 """Every rule, with the smallest tree that breaks it."""
 
 
-@pytest.mark.req("S4.11.2")
+@pytest.mark.req("S4.11.2", part="libraries are shared and depend on no service")
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_the_house_keeps_the_rule(rule: Rule) -> None:
     assert rule(ROOT) == []

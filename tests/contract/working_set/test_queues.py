@@ -45,7 +45,8 @@ async def test_accepting_again_changes_nothing(frontier: FrontierWorld) -> None:
     assert await frontier.released() == ["x"]
 
 
-@pytest.mark.req("S3.5.10", "S3.5.3", "S3.4.4", "S3.2.6")
+@pytest.mark.req("S3.5.3", "S3.4.4", "S3.2.6")
+@pytest.mark.req("S3.5.10", part="priority first, then time, in the working set")
 async def test_the_best_page_of_a_group_comes_first_and_among_equals_the_oldest(
     frontier: FrontierWorld,
 ) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
+import subprocess
+import sys
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -97,7 +100,10 @@ async def seeds_at(bootstrap: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.req("S3.4.2", "S1.3.8", "S3.13.1")
+@pytest.mark.req("S3.13.1")
+@pytest.mark.req("S1.3.8", part="the routes of seeds, pages, decisions and health")
+@pytest.mark.req("S3.4.2", part="seed injection and stored pages")
+@pytest.mark.req("S3.13.9", part="/api/v1/pages with filters; no alias /api/pages")
 async def test_seeds_go_in_and_pages_come_out(
     topics: str, start: Start, database: str, postgres: Postgres
 ) -> None:
@@ -274,3 +280,49 @@ async def test_with_a_token_any_address_will_do(topics: str, start: Start, datab
 
     assert (refused.status_code, let_in.status_code) == (401, 200)
     assert "s3cret-token" not in process.log.read_text()
+
+
+@pytest.mark.req("S1.1.2")
+@pytest.mark.req("S3.17.11", part="/health")
+async def test_health_is_public_and_the_port_is_8060_where_nothing_else_is_set(
+    topics: str, start: Start, database: str
+) -> None:
+    """A load balancer has no token; and people find the API where the documents say it is."""
+    environ = {
+        name: value for name, value in os.environ.items() if not name.startswith(("STRIDER_", "POSTGRES_"))
+    }
+    printing = asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-m", "strider.api", "--print-config"],
+        env=environ | {"POSTGRES_DSN": database},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    printed = (await printing).stdout
+    process = start(topics, database, STRIDER_API_TOKEN="s3cret-token")
+    async with await ready(process) as client:
+        health, pages = await client.get("/health"), await client.get("/api/v1/pages")
+
+    assert "STRIDER_API_PORT=8060 " in printed
+    assert (health.status_code, pages.status_code) == (200, 401)
+
+
+@pytest.mark.req("S4.11.3")
+async def test_answers_have_the_fields_of_the_schema_and_not_those_of_the_table(
+    topics: str, start: Start, database: str, postgres: Postgres
+) -> None:
+    """A column may come or go without a client noticing: what is answered is declared on its own."""
+    url = f"https://{uuid.uuid4().hex[:8]}.test/"
+    page = a_page(url)
+    await PostgresTables(postgres).keep(Changes(pages=[row_of(page, page.page.text)]))
+    named = "SELECT column_name FROM information_schema.columns WHERE table_name = 'crawled_pages'"
+    columns = {str(row[0]) for row in await postgres.fetch(named)}
+    async with await ready(start(topics, database)) as client:
+        answer = (await client.get(f"/api/v1/pages/{key(url)}")).json()
+        declared = (await client.get("/openapi.json")).json()["components"]["schemas"]["PageDetail"]
+
+    assert answer["url"] == url
+    assert answer.keys() == declared["properties"].keys()
+    assert columns - answer.keys()

@@ -32,7 +32,9 @@ from .echo_requests import CODEC, HangingHandler, echoes, send_requests, with_ec
 from .in_process_service import InProcessService, a_broker, eventually, run_in_process
 
 
-@pytest.mark.req("S1.2.1", "S1.3.2", "S1.3.8", "S1.3.9")
+@pytest.mark.req("S1.2.1", "S1.3.2", "S1.3.9")
+@pytest.mark.req("S1.3.8", part="the server of health and metrics is a phase of the start")
+@pytest.mark.req("S4.4.1", part="metrics of a process")
 async def test_a_process_starts_in_phases_works_and_stops_in_order() -> None:
     broker = a_broker()
     async with run_in_process(EchoSettings, build_echo, broker) as process:
@@ -74,7 +76,7 @@ async def test_schemas_are_declared_before_the_first_message() -> None:
     assert names == {"dead-letter.v1", "echoed.v1", "schema-declared.v1"}
 
 
-@pytest.mark.req("S1.3.3", "S1.3.4")
+@pytest.mark.req("S1.3.3", part="a start waits for its database")
 async def test_a_start_during_an_outage_waits_and_reports_for_what() -> None:
     """Parts start in any order; a crash loop would only make more noise."""
     broker, steps = a_broker(), []

@@ -18,7 +18,6 @@ from strider.storage.redis import Redis
 from .shards import EPOCH, LEASE_MS, SHARD, accepted, opened, recorded
 
 
-@pytest.mark.req("S3.20.20")
 async def test_a_shard_that_is_to_be_rebuilt_answers_its_owner_no_more(redis: Redis) -> None:
     frontier, tending = await opened(redis), ShardAdmin(redis)
 

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from hashlib import sha256
 
 import pytest
@@ -215,6 +216,22 @@ async def test_every_key_is_declared_and_only_what_was_seen_expires(
     assert found == {*patterns.values()}
 
 
+@pytest.mark.req("S0.1.7")
+@pytest.mark.req("S3.20.6", part="seven days by default; no setting")
+async def test_what_was_seen_expires_between_one_week_and_two(
+    frontier: RedisWorkingSet, redis: Redis
+) -> None:
+    """With nothing set, memory of what was seen is bounded by itself: two generations of seven days."""
+    await frontier.accept(SHARD, EPOCH, [], seen=[Seen("news", 1)])
+
+    keys = await redis.command("KEYS", f"strider:shard:{{{SHARD}}}:seen:*")
+    lifetimes = [timedelta(milliseconds=await redis.command("PTTL", key)) for key in keys]
+
+    assert lifetimes
+    assert all(timedelta(days=7) < each <= timedelta(days=14) for each in lifetimes)
+
+
+@pytest.mark.req("S0.1.1", part="the services, not `strider crawl`")
 async def test_what_was_seen_takes_ten_bytes_a_url(frontier: RedisWorkingSet, redis: Redis) -> None:
     """Sets of integers stay packed because their number grows with what they hold."""
     count = 40_000

@@ -53,7 +53,9 @@ async def rows(postgres: Postgres, columns: str, table: str = "products") -> lis
     return [tuple(row) for row in await postgres.fetch(f"SELECT {columns} FROM {table} ORDER BY 1")]
 
 
-@pytest.mark.req("S4.12.17", "S4.12.23")
+@pytest.mark.req("S4.12.23")
+@pytest.mark.req("S4.12.17", part="url and domain of a product")
+@pytest.mark.req("S4.12.19", part="price is stored as a decimal, with its currency")
 async def test_a_product_stands_in_its_columns(tables: PostgresTables, postgres: Postgres) -> None:
     await tables.write(offers(SHOP, LAMP))
 
@@ -65,6 +67,8 @@ async def test_a_product_stands_in_its_columns(tables: PostgresTables, postgres:
     assert await rows(postgres, where) == [(SHOP, "shop.example.org", "example.org", SHOP, "run-1", "red")]
 
 
+@pytest.mark.req("S4.12.26", part="image URL and alternative text are rows of a view")
+@pytest.mark.req("S4.12.28", part="width is stored")
 async def test_pictures_are_rows_of_a_view(tables: PostgresTables, postgres: Postgres) -> None:
     await tables.write(offers(SHOP, LAMP))
 
@@ -75,7 +79,7 @@ async def test_pictures_are_rows_of_a_view(tables: PostgresTables, postgres: Pos
     ]
 
 
-@pytest.mark.req("S4.12.24")
+@pytest.mark.req("S4.12.24", "S4.14.7")
 async def test_what_was_first_and_when_it_changed_is_kept(tables: PostgresTables, postgres: Postgres) -> None:
     """The second fetch finds the same price, the third another one."""
     await tables.write(offers(SHOP, LAMP))
@@ -103,7 +107,7 @@ async def test_an_older_visit_changes_nothing_nor_does_the_same_again(
     assert await rows(postgres, "price") == [(Decimal("19.99"),)]
 
 
-@pytest.mark.req("S4.7.7")
+@pytest.mark.req("S4.7.7", part="one row for a product's URL in a job")
 @pytest.mark.parametrize("own_first", [True, False], ids=["own page first", "list first"])
 async def test_a_products_own_page_says_more_than_a_list(
     tables: PostgresTables, postgres: Postgres, own_first: bool
@@ -118,7 +122,7 @@ async def test_a_products_own_page_says_more_than_a_list(
     assert await rows(postgres, "price, page_url, is_own_page") == [(Decimal("19.99"), SHOP, True)]
 
 
-@pytest.mark.req("S4.7.7")
+@pytest.mark.req("S4.7.7", part="a picture goes with its product")
 async def test_a_page_that_asks_not_to_be_stored_takes_what_it_offers_along(
     tables: PostgresTables, postgres: Postgres
 ) -> None:
@@ -134,7 +138,8 @@ async def test_a_page_that_asks_not_to_be_stored_takes_what_it_offers_along(
     assert [job for job, _ in pictures] == ["other"], "a picture goes with its product"
 
 
-@pytest.mark.req("S4.12.25")
+@pytest.mark.req("S4.12.25", part="six of the eight: none on name or on creation")
+@pytest.mark.req("S4.4.1", part="indexes of products")
 async def test_there_is_an_index_for_each_question(postgres: Postgres) -> None:
     """One column for the key too."""
     found = await rows(postgres, "indexname", "pg_indexes WHERE tablename = 'products'")

@@ -107,7 +107,7 @@ async def is_there(postgres: Postgres, expected: int, site: str, table: str = "c
     return found == expected
 
 
-@pytest.mark.req("S1.3.5", "S3.15.2")
+@pytest.mark.req("S3.15.2", "S4.1.4")
 async def test_what_is_spoken_is_stored(
     topics: str, start: Start, database: str, postgres: Postgres, site: str
 ) -> None:
@@ -169,7 +169,7 @@ async def test_a_kill_loses_nothing_and_doubles_nothing(
     await until(lambda: is_there(postgres, 600, site))
 
 
-@pytest.mark.req("S3.19.29")
+@pytest.mark.req("S3.19.29", "S3.19.17")
 async def test_an_unavailable_database_pauses_the_service(
     topics: str, start: Start, database: str, postgres: Postgres, site: str
 ) -> None:

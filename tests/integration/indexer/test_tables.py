@@ -61,7 +61,7 @@ async def rows(postgres: Postgres, columns: str, table: str = "crawled_pages") -
     return [tuple(row) for row in await postgres.fetch(f"SELECT {columns} FROM {table} ORDER BY 1")]
 
 
-@pytest.mark.req("S3.6.9")
+@pytest.mark.req("S3.6.9", part="the columns")
 async def test_a_page_stands_in_its_columns(tables: PostgresTables, postgres: Postgres) -> None:
     """Rows are stored unchanged, in the column types of the tables."""
     page = a_page(
@@ -226,7 +226,8 @@ async def test_the_cache_of_refusals_is_bounded(postgres: Postgres) -> None:
     assert await rows(postgres, "url", "url_decisions") == [("https://www.example.org/0",)]
 
 
-@pytest.mark.req("S4.1.8")
+@pytest.mark.req("S4.1.8", part="rejections, failed requests and dead letters")
+@pytest.mark.req("S4.1.4")
 async def test_rejections_failures_and_dead_letters_have_their_rows(
     tables: PostgresTables, postgres: Postgres
 ) -> None:
@@ -269,7 +270,7 @@ async def test_a_url_stands_as_the_frontier_said_last(tables: PostgresTables, po
     assert left == [(URL,)]
 
 
-@pytest.mark.req("S3.8.8")
+@pytest.mark.req("S3.8.8", part="the text of robots.txt")
 async def test_a_host_stands_as_it_was_recorded_last(tables: PostgresTables, postgres: Postgres) -> None:
     """With the text of robots.txt, also where it contains characters that the database refuses."""
     robots = a_host(kind="robots", origin="https://www.example.org", robots_text="a\x00b")
@@ -364,7 +365,8 @@ def _without_pattern(characters: int) -> str:
     return "".join(key(f"https://a.test/{number}") for number in range(characters // 64))
 
 
-@pytest.mark.req("S4.12.12", "S4.12.13")
+@pytest.mark.req("S4.12.13", "S4.12.9", "S4.12.14")
+@pytest.mark.req("S4.12.12", part="the state, without a saved file")
 @pytest.mark.parametrize(
     ("state", "stored", "task"),
     [

@@ -73,7 +73,8 @@ def know(redis_url: str, job_id: str, url: str) -> None:
     asyncio.run(work())
 
 
-@pytest.mark.req("S3.4.7", "S3.4.10")
+@pytest.mark.req("S3.4.7")
+@pytest.mark.req("S3.4.10", part="a seed becomes a link of its shard")
 def test_a_json_seed_of_a_foreign_client_reaches_its_shard(
     bootstrap: str, sender: Producer, service: Service
 ) -> None:

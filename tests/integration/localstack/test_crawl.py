@@ -27,6 +27,7 @@ def ring() -> Iterator[Command]:
         yield command
 
 
+@pytest.mark.req("S4.11.4")
 def test_every_service_is_up_and_shown(ring: Command) -> None:
     states = {each.name: each.state for each in ring.state().processes}
 
@@ -37,7 +38,8 @@ def test_every_service_is_up_and_shown(ring: Command) -> None:
     assert ring.status()["endpoints"]["api"].startswith("http://127.0.0.1:")
 
 
-@pytest.mark.req("S3.22.1", "S3.4.2")
+@pytest.mark.req("S3.22.1")
+@pytest.mark.req("S3.4.2", part="stored pages")
 def test_a_seed_from_the_command_line_comes_out_of_the_api(ring: Command, tmp_path: Path) -> None:
     """What the stack was started with reaches the services: without it a loopback page would be refused."""
     shape = SiteShape(hosts=1, pages_per_host=1, is_plain=True)

@@ -90,6 +90,7 @@ def validated(broker: InProcessBroker) -> list[Any]:
     return [event for event in events if event.verdict.validation_status != "rejected"]
 
 
+@pytest.mark.req("S2.0.3", "S2.4.1")
 async def test_every_page_is_validated_or_rejected_exactly_once(broker: InProcessBroker) -> None:
     bodies: dict[int, tuple[bytes, dict[str, Any]]] = {
         1: (ARTICLE, {}),

@@ -40,7 +40,6 @@ async def epochs(place: CrawlOnServers) -> list[int]:
     return [(await tending.state(number)).epoch for number in range(SHARDS)]
 
 
-@pytest.mark.req("S3.15.1")
 async def test_a_zombie_writes_nothing(place: CrawlOnServers, broker: Broker, tmp_path: Path) -> None:
     """Frozen with all it had in hand, replaced, woken: what it says then changes nothing anywhere."""
     zombie = SchedulerProcess(place.bootstrap, place.redis_url, tmp_path / "zombie.log")

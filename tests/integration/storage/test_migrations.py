@@ -27,6 +27,7 @@ async def _tables(dsn: str) -> set[str]:
 
 
 @pytest.mark.req("S1.2.31", "S4.11.1", "S4.16.3")
+@pytest.mark.req("S1.16.2", part="against a real PostgreSQL")
 async def test_up_down_and_up_again(postgres_dsn: str) -> None:
     """One command forward, and the way back works."""
     done = await upgrade(postgres_dsn)
@@ -118,6 +119,7 @@ def _strider(*words: str, dsn: str) -> tuple[int, str]:
 
 
 @pytest.mark.req("S4.11.1", "S4.16.2", "S4.16.3")
+@pytest.mark.req("S1.3.3", part="migrations are a command of their own")
 def test_the_command_does_what_the_words_say(postgres_dsn: str) -> None:
     """Review, apply, look, take back."""
     code, sql = _strider("up", "--dry-run", dsn=postgres_dsn)

@@ -156,7 +156,7 @@ def problem_of(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, document["detail"]
 
 
-@pytest.mark.req("S3.17.11")
+@pytest.mark.req("S3.17.11", part="/health")
 @pytest.mark.parametrize("path", ["/health", "/api/v1/health"])
 async def test_anybody_may_ask_how_it_is(world: World, path: str) -> None:
     """Without a token, also where one is set; and without the inside."""

@@ -94,7 +94,8 @@ def test_one_word_says_what_is_known_of_a_url(entry: EntryRecorded, expected: Ur
     assert url_status(entry) is expected
 
 
-@pytest.mark.req("S4.12.9", "S4.12.10", "S4.12.11", "S4.12.12", "S4.12.13", "S4.12.14", "S4.12.15")
+@pytest.mark.req("S4.12.9", "S4.12.10", "S4.12.11", "S4.12.13", "S4.12.14", "S4.12.15")
+@pytest.mark.req("S4.12.12", part="the state, without a saved file")
 @pytest.mark.parametrize(
     ("state", "place", "is_read", "task"),
     [

@@ -124,7 +124,6 @@ async def test_a_lease_that_is_gone_is_dropped_and_counted() -> None:
     assert await scene.on() == Effects(outcome="lease_gone")
 
 
-@pytest.mark.req("S3.4.9")
 async def test_a_large_body_goes_to_the_store_first() -> None:
     objects = Objects()
     scene = Scene(objects)

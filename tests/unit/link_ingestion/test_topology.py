@@ -303,7 +303,8 @@ def test_replayed_messages_change_nothing() -> None:
     assert (world.discovered(), world.events(PAGES_SETTLED), world.events(CRAWL_SPECS)) == ([], [], [])
 
 
-@pytest.mark.req("S3.4.7", "S3.4.10")
+@pytest.mark.req("S3.4.7")
+@pytest.mark.req("S3.4.10", part="a seed becomes a link with high priority")
 def test_a_json_seed_becomes_a_link_at_depth_0() -> None:
     """The public front door: one URL, any client; the spec is there before the link."""
 

@@ -19,7 +19,8 @@ HTML = (
 )
 
 
-@pytest.mark.req("S3.9.11", "S3.1.4", "S3.2.3", "S3.6.6", "S3.6.8", "S3.15.3", "S3.4.6")
+@pytest.mark.req("S3.9.11", "S3.1.4", "S3.2.3", "S3.6.6", "S3.6.8", "S3.4.6")
+@pytest.mark.req("S3.15.3", part="HTML is parsed without running scripts")
 def test_a_page_has_all_promised_fields() -> None:
     page = read(HTML, depth=2, referrer="https://site.test/", metadata={"a": "b"}, etag='"1"')
     text = "Walking on streams.\nTwo words\nnext"

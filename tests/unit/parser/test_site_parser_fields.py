@@ -105,7 +105,6 @@ def test_other_sources_add_what_a_site_parser_does_not_find() -> None:
     assert (product.sku, product.sources["sku"], product.sources["name"]) == ("K1", "json_ld", "site_parser")
 
 
-@pytest.mark.req("S4.7.5")
 @pytest.mark.parametrize(
     ("parser", "body", "problem", "verdict"),
     [
@@ -154,7 +153,6 @@ def test_pages_of_other_sites_and_levels_are_read_as_ever() -> None:
     assert attribute_parser(replace(page, outcome="undecodable")).verdict == "unread"
 
 
-@pytest.mark.req("S4.7.5")
 def test_pages_are_counted_by_site_and_version_in_bounded_numbers() -> None:
     """A crawl may reach a million domains; only a limited number become series."""
     metrics = Metrics(())

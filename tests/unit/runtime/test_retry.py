@@ -77,7 +77,7 @@ def _down() -> Unavailable:
     return Unavailable("redis", "connection refused")
 
 
-@pytest.mark.req("S3.19.6", "S3.19.7")
+@pytest.mark.req("S3.19.6")
 async def test_tries_again_after_each_wait() -> None:
     """A short outage is over before a caller notices."""
     clock = JumpingClock()

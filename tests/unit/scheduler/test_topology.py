@@ -208,7 +208,7 @@ def test_hosts_that_memory_has_no_room_for_are_held_after_a_rebuild_too() -> Non
     simulate(scenario())
 
 
-@pytest.mark.req("S3.8.1", "S3.8.2", "S3.8.6")
+@pytest.mark.req("S3.8.1", "S3.8.2", "S3.8.6", "S3.20.9")
 def test_robots_are_asked_for_once_an_hour_and_remembered_over_restarts() -> None:
     async def restart(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
         await scheduler.kill()

@@ -48,7 +48,7 @@ async def _check_proxy(_proxy: Proxy) -> None:
 
 
 @pytest.mark.req(
-    "S4.12.29", "S4.12.30", "S4.12.31", "S4.12.32", "S4.12.33", "S4.12.34", "S4.12.35", "S4.12.36", "S4.14.5"
+    "S4.12.29", "S4.12.30", "S4.12.31", "S4.12.32", "S4.12.33", "S4.12.34", "S4.12.35", "S4.14.5"
 )
 async def test_the_health_of_proxies_is_shared_through_the_table(database: str) -> None:
     """A fetcher that finds a proxy dead spares the others the discovery; no password is readable."""
@@ -80,6 +80,17 @@ async def test_the_health_of_proxies_is_shared_through_the_table(database: str) 
     rows = await postgres.fetch("SELECT to_jsonb(proxies)::text FROM proxies")
     assert "very-secret" not in shown + "".join(row[0] for row in rows)
     await _closed(one, other, postgres)
+
+
+@pytest.mark.req("S4.12.36")
+async def test_there_is_an_index_for_who_is_next_who_rests_and_who_fails(postgres: Postgres) -> None:
+    """Fetchers ask these three questions over and over: none may read the whole table."""
+    found = await postgres.fetch("SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'proxies'")
+    about = {name: definition.partition(" USING btree ")[2] for name, definition in map(tuple, found)}
+
+    assert about["proxies_in_turn"] == "(last_used_at NULLS FIRST) WHERE is_active"
+    assert about["proxies_resting"] == "(disabled_at) WHERE (disabled_at IS NOT NULL)"
+    assert about["proxies_by_failures"] == "(failure_count)"
 
 
 async def test_a_proxy_with_an_undecryptable_password_is_skipped(database: str) -> None:

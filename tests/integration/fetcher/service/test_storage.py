@@ -75,6 +75,7 @@ def test_a_session_goes_on_in_another_process(
 
 
 @pytest.mark.req("S1.15.7")
+@pytest.mark.req("S1.3.4", part="storage of a fetcher")
 def test_an_unavailable_store_is_reported_and_pauses_fetching(
     stack: ServerStack, redis: RunningServer, start: Callable[..., Service]
 ) -> None:

@@ -19,7 +19,11 @@ from strider.indexer.core import (
 from tests.unit.indexer.events import FETCHED_AT_MS, URL, a_host, an_entry, key
 
 
-@pytest.mark.req("S3.5.8", "S3.6.1", "S3.6.2", "S3.6.4", "S3.6.5", "S3.6.7")
+@pytest.mark.req("S3.6.1", "S3.6.2", "S3.6.4", "S3.6.5")
+@pytest.mark.req(
+    "S3.5.8", part="url, hash, domain, priority, depth, status and the times of discovery and update"
+)
+@pytest.mark.req("S3.6.7", part="the column, as an entry says it")
 def test_an_entry_becomes_a_row() -> None:
     entry = an_entry(
         state="failed",
@@ -74,7 +78,8 @@ def test_a_dropped_entry_is_named_by_its_key() -> None:
     assert dropped_url_row(f"shop/news/{key()}".encode()) == DroppedUrlRow(key(), "shop/news")
 
 
-@pytest.mark.req("S3.8.7", "S3.8.8")
+@pytest.mark.req("S3.8.7")
+@pytest.mark.req("S3.8.8", part="the text of robots.txt and when it was fetched")
 def test_the_last_good_copy_of_a_robots_txt_has_its_row() -> None:
     record = a_host(
         kind="robots",

@@ -34,7 +34,7 @@ FETCHED_AT = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
 VALIDATED_AT = FETCHED_AT.replace(microsecond=5000)
 
 
-@pytest.mark.req("S3.6.9")
+@pytest.mark.req("S3.6.9", part="the columns")
 def test_a_page_becomes_a_row() -> None:
     """Every column has its value, in the units of the table."""
     page = a_page(

@@ -27,7 +27,6 @@ def with_data(data: str) -> str:
     return f"<title>t</title><script type=application/ld+json>{data}</script><p>Some text.</p>"
 
 
-@pytest.mark.req("S1.15.4")
 @pytest.mark.parametrize(
     "value",
     [
@@ -47,7 +46,6 @@ def test_a_name_is_a_text_an_object_or_a_list(field: str, value: Any) -> None:
     assert json.loads(found.structured_json)[0]["items"][0][field] == value
 
 
-@pytest.mark.req("S1.15.4")
 def test_of_several_publishers_the_first_is_the_sites_name() -> None:
     found = read(page(publisher=[{"name": ANN}, {"name": "Bob"}], author=[ANN, "Bob"]))
 

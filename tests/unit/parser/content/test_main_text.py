@@ -28,7 +28,7 @@ def paragraphs(count: int) -> str:
     return "".join(f"<p>Part {number}. {LONG}</p>" for number in range(count))
 
 
-@pytest.mark.req("S1.2.21", "S1.14.7")
+@pytest.mark.req("S1.2.21")
 @pytest.mark.parametrize(
     "around",
     [

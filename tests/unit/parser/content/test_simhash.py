@@ -16,7 +16,6 @@ FOX = "The quick brown fox jumps over the lazy dog"
 WORDS = [f"word{number}" for number in range(400)]
 
 
-@pytest.mark.req("S3.10.10", "S3.21.2")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

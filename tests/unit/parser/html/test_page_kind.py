@@ -123,7 +123,6 @@ def test_the_first_declared_type_wins_a_tie(types: tuple[str, str]) -> None:
     assert classify_page(PageKindSignals(URL, types), (), "")[0] == kinds[types[0]]
 
 
-@pytest.mark.req("S2.3.7")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

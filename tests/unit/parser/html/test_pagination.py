@@ -26,7 +26,8 @@ def found(
     )
 
 
-@pytest.mark.req("S2.3.1", "S2.3.2", "S2.3.3")
+@pytest.mark.req("S2.3.3")
+@pytest.mark.req("S2.3.1", part="numbers in the links of a list")
 def test_numbers_in_the_query_become_a_pattern() -> None:
     pages = found(("2", "?page=2"), ("3", "?page=3"), ("Next", "?page=2"))
 

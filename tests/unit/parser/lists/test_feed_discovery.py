@@ -9,7 +9,7 @@ from strider.parser.core.lists.feed_discovery import common_feed_urls, find_link
 from tests.unit.parser.pages import read
 
 
-@pytest.mark.req("S1.2.23")
+@pytest.mark.req("S1.2.23", part="feeds are found on pages")
 @pytest.mark.parametrize(
     "url",
     [
@@ -41,7 +41,7 @@ def test_what_only_sounds_so_is_no_feed(url: str) -> None:
     assert find_linked_feeds([url]) == ()
 
 
-@pytest.mark.req("S1.2.23")
+@pytest.mark.req("S1.2.23", part="feeds are found on pages")
 def test_what_a_page_names_comes_before_what_it_links_to() -> None:
     named = "<link rel=alternate type='application/rss+xml' href=/named.xml>"
     link = "<p>News by <a href=/feed>RSS</a>"

@@ -50,7 +50,8 @@ def records(body: str) -> PageParsed:
     return read(f"<html><body>{body}</body></html>", limits=ParseLimits(extraction="records"))
 
 
-@pytest.mark.req("S4.12.18", "S4.12.19", "S4.12.20", "S4.12.21", "S4.12.22", "S4.7.3")
+@pytest.mark.req("S4.12.18", "S4.12.20", "S4.12.21", "S4.12.22", "S4.7.3")
+@pytest.mark.req("S4.12.19", part="price and currency as the page says them")
 def test_attributes_are_merged_and_each_names_its_source() -> None:
     """Two sources for one product are merged; the more trusted one takes precedence."""
     (product,) = records(JSON_LD + MICRODATA).products

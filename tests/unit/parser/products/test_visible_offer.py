@@ -27,7 +27,8 @@ def page_of(name: str, url: str = "https://shop.test/products/x") -> PageParsed:
     return read((SHOPS / f"{name}.html").read_bytes(), url=url, limits=ParseLimits(extraction="records"))
 
 
-@pytest.mark.req("S4.12.18", "S4.12.19", "S4.12.20", "S4.12.21", "S4.12.22", "S4.7.3")
+@pytest.mark.req("S4.12.18", "S4.12.20", "S4.12.21", "S4.12.22", "S4.7.3")
+@pytest.mark.req("S4.12.19", part="price and currency as the page says them")
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -114,7 +115,9 @@ def test_what_is_no_product_page_offers_none(name: str) -> None:
     assert page_of(name, "https://shop.test/x").products == ()
 
 
-@pytest.mark.req("S4.12.26", "S4.12.27", "S4.12.28")
+@pytest.mark.req("S4.12.27")
+@pytest.mark.req("S4.12.26", part="image URL and alternative text")
+@pytest.mark.req("S4.12.28", part="width")
 def test_pictures_have_kind_position_text_and_size() -> None:
     (product,) = page_of("woocommerce").products
 

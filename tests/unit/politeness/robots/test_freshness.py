@@ -32,7 +32,7 @@ def after(known: OriginRobots, answer: RobotsFetchResult, *, now: int = NOW, **t
     return apply_response(known, asked, now_ms=now, random=Lowest())
 
 
-@pytest.mark.req("S3.8.6")
+@pytest.mark.req("S3.8.6", "S3.20.9")
 def test_a_good_answer_holds_for_an_hour() -> None:
     known = after(OriginRobots(), RobotsFetchResult.GOOD, text="User-agent: *", status=200)
 

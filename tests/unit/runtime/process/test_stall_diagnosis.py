@@ -40,7 +40,6 @@ async def test_every_dependency_is_probed_in_its_own_way() -> None:
     assert asked == ["SELECT 1"]
 
 
-@pytest.mark.req("S2.1.10")
 async def test_what_can_be_reconnected_is() -> None:
     results = await reconnect_dependencies(
         [

@@ -59,7 +59,7 @@ def test_only_the_rules_that_were_asked_about_last_stay_parsed() -> None:
     assert [name for name in names if kept[name].rules._by_agent] == [names[0], names[19]]
 
 
-@pytest.mark.req("S3.3.4")
+@pytest.mark.req("S3.3.4", part="local: the rules of a thousand hosts take less than 2.5 MB")
 def test_the_rules_of_a_local_crawl_take_a_megabyte_or_two_and_never_more() -> None:
     """A thousand hosts with a kilobyte each are kept; of ten times as many the latest are."""
     text = "User-agent: *\n" + "\n".join(f"Disallow: /folder-{number}/" for number in range(50))

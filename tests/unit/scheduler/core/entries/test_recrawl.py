@@ -47,7 +47,10 @@ def come_round(entry: EntryRecorded, *, spec: Any = CONTINUOUS, **page: Any) -> 
     return result
 
 
-@pytest.mark.req("S4.14.2", "S4.14.3", "S3.6.5", "S4.8.1", "S4.1.7")
+@pytest.mark.req("S4.14.2", "S4.14.3", "S3.6.5")
+@pytest.mark.req("S4.8.1", part="an interval in seconds for a crawl")
+@pytest.mark.req("S4.8.4", part="time: a page is due after its interval")
+@pytest.mark.req("S4.1.7", part="an interval that a crawl spec names; no command sets it")
 def test_a_page_comes_again_after_its_interval() -> None:
     """It waits with what its fetch has left: when it was fetched, its validators, its hashes."""
     entry = in_ring(etag="e", priority=2)
@@ -197,7 +200,7 @@ def test_redirects_within_a_host_do_not_add_up_over_the_rounds() -> None:
     assert (result.hop, result.redirect_chain) == (1, ("http://other.test/",))
 
 
-@pytest.mark.req("S4.8.4")
+@pytest.mark.req("S4.8.4", part="manual: a seed brings a page before its time")
 def test_a_seed_does_not_wait_for_the_interval() -> None:
     waiting = come_round(in_ring(etag="e"))
 
@@ -256,7 +259,7 @@ def test_a_continuous_crawl_goes_on_by_itself(is_lost: bool) -> None:
     simulate(scenario())
 
 
-@pytest.mark.req("S4.8.4")
+@pytest.mark.req("S4.8.4", part="manual: a seed brings a page before its time")
 @pytest.mark.parametrize("is_parked", [pytest.param(False, id="queued"), pytest.param(True, id="parked")])
 def test_a_seed_brings_a_page_at_once(is_parked: bool) -> None:
     async def scenario() -> None:

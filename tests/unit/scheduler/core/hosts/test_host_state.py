@@ -30,7 +30,8 @@ def a_group(**changes: object) -> HostGroup:
     )
 
 
-@pytest.mark.req("S3.17.2", "S4.8.6")
+@pytest.mark.req("S3.17.2")
+@pytest.mark.req("S4.8.6", part="a delay of one second by default")
 def test_a_second_is_the_default() -> None:
     assert (a_group().delay_ms, a_group().max_in_flight) == (1000, 1)
 
@@ -53,7 +54,7 @@ def test_a_spec_may_set_another_delay(delay: float | None, delay_ms: int) -> Non
     assert group.delay_ms == delay_ms
 
 
-@pytest.mark.req("S4.8.6")
+@pytest.mark.req("S4.8.6", part="delay and concurrent requests of crawl specs")
 def test_the_most_careful_spec_wins() -> None:
     """Two crawls of one host share its patience."""
     fast = a_spec(delay_seconds=0.1, max_in_flight_per_group=8, host_patience_seconds=60)
@@ -69,7 +70,8 @@ def test_the_most_careful_spec_wins() -> None:
     assert (one_way.delay_ms, one_way.max_in_flight, one_way.give_up_after_ms) == (3000, 2, 60_000)
 
 
-@pytest.mark.req("S3.5.2", "S3.8.5", "S4.5.4")
+@pytest.mark.req("S3.8.5", "S4.5.4")
+@pytest.mark.req("S3.5.2", part="the delay: of robots.txt, or one second")
 def test_robots_win_upwards_only() -> None:
     """C-27: a crawl-delay makes it longer, never shorter; the largest of the group's origins counts."""
     group = apply_robots_delay(apply_robots_delay(a_group(), "http://a.test", 3.0), "https://a.test", 0.5)

@@ -78,7 +78,8 @@ def test_of_several_sources_the_most_careful_holds() -> None:
     assert both.get("www.a.test") is None
 
 
-@pytest.mark.req("S3.21.10", "S4.8.6")
+@pytest.mark.req("S3.21.10")
+@pytest.mark.req("S4.8.6", part="delay and concurrent requests of a source")
 def test_a_source_stands_for_crawl_specs_but_not_for_robots() -> None:
     """It may ask for less than the deployment does; robots.txt is the site's own word."""
     group = replace(new_host_group("www.a.test", delay_seconds=1), max_in_flight=1)

@@ -31,7 +31,8 @@ def test_a_link_is_as_urgent_as_it_looks(url: str, depth: int, expected: int) ->
     assert priority_of(a_candidate(url, depth=depth, priority=1)) == expected
 
 
-@pytest.mark.req("S3.5.5", "S4.1.6")
+@pytest.mark.req("S3.5.5")
+@pytest.mark.req("S4.1.6", part="priority of a seed and of a crawl spec")
 @pytest.mark.parametrize("via", ["seed", "redirect"])
 @pytest.mark.parametrize("given", [0, 1, 2, 3])
 def test_seeds_and_what_they_redirect_to_keep_what_they_were_given(via: str, given: int) -> None:
@@ -40,7 +41,7 @@ def test_seeds_and_what_they_redirect_to_keep_what_they_were_given(via: str, giv
     assert priority_of(candidate) == given
 
 
-@pytest.mark.req("S4.1.6")
+@pytest.mark.req("S4.1.6", part="priority of a seed and of a crawl spec")
 @pytest.mark.parametrize(
     ("of_spec", "expected"),
     [

@@ -1,0 +1,279 @@
+"""Crawl specs and sources: every field can be set by somebody and is read by something, or is listed here.
+
+A field without a way to set it is dead; one that nobody reads is a promise that is not kept. Readers are
+found as attributes of what the code calls `spec`, and of `source` where `SourceSaved` is known.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from strider.api.routes.seed_schema import seed_schema
+from strider.cli.crawl_order import Asked, order_of
+from strider.cli.seeds import app as seeds_commands
+from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted, SourceSaved
+from strider.contracts.specs import spec_of_seed
+
+ROOT = Path(__file__).parents[2]
+PLACE = "http://127.0.0.1/"
+
+SPEC_INTERNAL = frozenset({"crawl_spec_id"})
+"""Derived from the others."""
+SOURCE_INTERNAL = frozenset({"created_at_ms", "updated_at_ms", "updated_by"})
+"""Written by whoever saves it."""
+
+SPEC_WITHOUT_WAY = frozenset(
+    {
+        "accept_language",
+        "adaptive",
+        "allowed_ports",
+        "archive_bodies",
+        "change_basis",
+        "continuous",
+        "domains",
+        "hosts",
+        "insecure_tls_hosts",
+        "labels",
+        "max_body_bytes",
+        "max_hops",
+        "max_links_per_page",
+        "max_tries",
+        "max_url_bytes",
+        "parser",
+        "path_prefixes",
+        "predict_pagination",
+        "recrawl_cap_seconds",
+        "recrawl_seconds",
+        "refused_file_types",
+        "rendering",
+        "respect_nofollow",
+        "respect_noindex",
+        "schemes",
+        "use_archives",
+        "use_cookies",
+        "use_feeds",
+        "use_sitemaps",
+        "user_agent",
+        "validation_rules",
+        "with_markdown",
+    }
+)
+"""Open: fields of a crawl spec that no seed, command or API sets; declaring a spec by hand is no way."""
+SPEC_WITHOUT_READER = frozenset(
+    {
+        "accept_language",
+        "archive_bodies",
+        "labels",
+        "parser",
+        "predict_pagination",
+        "rendering",
+        "respect_noindex",
+        "use_archives",
+        "use_feeds",
+        "use_sitemaps",
+        "validation_rules",
+        "with_markdown",
+    }
+)
+"""Open: fields of a crawl spec that no code reads."""
+SOURCE_WITHOUT_WAY = frozenset(
+    {
+        "adaptive_scheduling",
+        "change_basis",
+        "crawl_frequency_seconds",
+        "delay_seconds",
+        "domains",
+        "enabled",
+        "exclude",
+        "extraction",
+        "feed_urls",
+        "headers",
+        "include",
+        "insecure_tls",
+        "interval_minutes",
+        "max_concurrent_requests",
+        "max_pages",
+        "metadata",
+        "name",
+        "parser",
+        "priority",
+        "scope",
+        "sitemap_urls",
+        "source_id",
+        "start_urls",
+        "url",
+    }
+)
+"""Open: fields of a source that no command or API sets; writing the topic by hand is no way."""
+SOURCE_WITHOUT_READER = frozenset(
+    {
+        "adaptive_scheduling",
+        "change_basis",
+        "crawl_frequency_seconds",
+        "enabled",
+        "exclude",
+        "extraction",
+        "feed_urls",
+        "headers",
+        "include",
+        "insecure_tls",
+        "interval_minutes",
+        "max_pages",
+        "metadata",
+        "name",
+        "parser",
+        "priority",
+        "scope",
+        "sitemap_urls",
+    }
+)
+"""Open: fields of a source that no code reads."""
+
+NO_OPTION = frozenset(
+    {"crawl_spec_id", "execution_id", "kind", "seed_id", "source_id", "submitted_at_ms", "submitted_by"}
+)
+"""Fields of a seed that `strider seeds add` takes in documents only, or fills in itself."""
+CALLED = {"urls": "url", "job": "job_id", "extract": "extraction", "header": "headers"}
+"""Option of `strider seeds add` -> field of the seed, where they differ."""
+
+
+def names(event: type[Any]) -> set[str]:
+    return {field.name for field in fields(event)}
+
+
+def schema_names(name: str) -> set[str]:
+    (path,) = (ROOT / "schemas" / "avro").glob(f"{name}.v*.avsc")
+    return {field["name"] for field in json.loads(path.read_text(encoding="utf-8"))["fields"]}
+
+
+def changed(before: CrawlSpecDeclared, after: CrawlSpecDeclared) -> set[str]:
+    return {name for name in names(CrawlSpecDeclared) if getattr(before, name) != getattr(after, name)}
+
+
+def other_values(value: Any, name: str) -> Iterator[Any]:
+    """Return values of the same type that a field could have instead."""
+    words = {"scope": "any", "extraction": "records", "extract": "records"}
+    if name in words:
+        yield words[name]
+    elif isinstance(value, bool):
+        yield not value
+    elif isinstance(value, (int, float)):
+        yield from (type(value)(2), type(value)(0))
+    elif value is None:
+        yield 2
+    elif name == "headers":
+        yield ("X-Mark: 1",) if isinstance(value, tuple) else {"X-Mark": "1"}
+    elif isinstance(value, tuple):
+        yield ("*/other/*",)
+
+
+def set_by_seeds() -> set[str]:
+    """Return the fields of the spec that follow from any field of a seed."""
+    seed = SeedSubmitted(url=PLACE)
+    return {
+        found
+        for field in fields(SeedSubmitted)
+        for value in other_values(getattr(seed, field.name), field.name)
+        for found in changed(spec_of_seed(seed), spec_of_seed(replace(seed, **{field.name: value})))
+    }
+
+
+def set_by_crawl_command() -> set[str]:
+    """Return the fields of the spec that follow from any option of `strider crawl`."""
+    asked = Asked(urls=(PLACE,), allow_private=True)
+    spec = order_of(asked).wish.spec
+    return {
+        found
+        for field in fields(Asked)
+        if field.name not in {"urls", "from_file", "resume", "output"}
+        for value in other_values(getattr(asked, field.name), field.name)
+        for found in changed(spec, order_of(replace(asked, **{field.name: value})).wish.spec)
+    }
+
+
+def trees() -> Iterator[ast.Module]:
+    for top in ("libs", "services", "cli"):
+        for path in (ROOT / top).rglob("src/**/*.py"):
+            if "generated" not in path.parts:
+                yield ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _last_word(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def read_of(word: str, *, known: str = "") -> set[str]:
+    """Return the attributes that are read of whatever has this name, in modules that know a class."""
+    return {
+        node.attr
+        for tree in trees()
+        if not known or known in {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+        if _last_word(node.value) == word
+    }
+
+
+def written_to_sources() -> set[str]:
+    """Return the fields that code gives a source which it saves."""
+    return {
+        keyword.arg
+        for tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        if _last_word(node.func) == "SourceSaved"
+        or (_last_word(node.func) == "replace" and node.args and _last_word(node.args[0]) == "source")
+        for keyword in node.keywords
+        if keyword.arg
+    }
+
+
+@pytest.mark.req("S5.3.8", part="fields of crawl specs against seeds and `strider crawl`")
+def test_every_field_of_a_spec_can_be_set_or_stands_open() -> None:
+    """By running what makes a spec of a seed and of a command, with each field changed in turn."""
+    ways = set_by_seeds() | set_by_crawl_command()
+
+    assert schema_names("crawl-spec-declared") == names(CrawlSpecDeclared)
+    assert names(CrawlSpecDeclared) - ways - SPEC_INTERNAL == SPEC_WITHOUT_WAY
+
+
+@pytest.mark.req("S5.3.8", part="fields of crawl specs against the code that reads them")
+def test_every_field_of_a_spec_is_read_or_stands_open() -> None:
+    """What is set and not obeyed misleads whoever set it."""
+    assert names(CrawlSpecDeclared) - read_of("spec") == SPEC_WITHOUT_READER
+
+
+@pytest.mark.req("S5.3.8", part="fields of sources against the commands and services that save them")
+def test_every_field_of_a_source_can_be_set_or_stands_open() -> None:
+    """A source is saved by a command or by the API, not by writing a topic."""
+    assert schema_names("source-saved") == names(SourceSaved)
+    assert names(SourceSaved) - written_to_sources() - SOURCE_INTERNAL == SOURCE_WITHOUT_WAY
+
+
+@pytest.mark.req("S5.3.8", part="fields of sources against the code that reads them")
+def test_every_field_of_a_source_is_read_or_stands_open() -> None:
+    """What is set and not obeyed misleads whoever set it."""
+    read = read_of("source", known="SourceSaved")
+
+    assert names(SourceSaved) - read - SOURCE_INTERNAL == SOURCE_WITHOUT_READER
+
+
+@pytest.mark.req(
+    "S5.3.8", part="fields of seeds against the options of the command and the schema of the API"
+)
+def test_every_field_of_a_seed_has_its_option_and_its_place_in_the_api() -> None:
+    """JSON, Avro, API and command are four ways to say one thing."""
+    command = typer.main.get_command(seeds_commands).commands["add"]  # type: ignore[attr-defined]
+    options = {CALLED.get(param.name, param.name) for param in command.params}
+
+    assert schema_names("seed-submitted") == names(SeedSubmitted)
+    assert seed_schema()["properties"].keys() == names(SeedSubmitted)
+    assert names(SeedSubmitted) - options == NO_OPTION
