@@ -59,6 +59,12 @@ def _processes() -> dict[Path, str]:
     return {page: between(text, "metrics", metric_table())}
 
 
+def _log_events() -> dict[Path, str]:
+    from strider.runtime.observability.log_events_page import render_log_events  # noqa: PLC0415
+
+    return {ROOT / "docs" / "operations" / "log-events.md": render_log_events()}
+
+
 def _security() -> dict[Path, str]:
     import security  # noqa: PLC0415  # a neighbour of this file
 
@@ -76,7 +82,16 @@ def _module_tables() -> dict[Path, str]:
 
 
 RENDERERS: tuple[Render, ...] = (
-    *(_contracts, _topic_documents, _settings, _requirements, _processes, _security, _module_tables),
+    *(
+        _contracts,
+        _topic_documents,
+        _settings,
+        _requirements,
+        _processes,
+        _log_events,
+        _security,
+        _module_tables,
+    ),
 )
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 import uvloop
 
 from strider.fetcher.adapters import RequestLimits, raise_open_file_limit
-from tests.integration.fetcher.http.runner import Asking, asking, lookup_from, request
+from tests.integration.fetcher.http.runner import RunnerHarness, lookup_from, request, running_client
 
 from .measure import Row, resident_mib
 
@@ -72,13 +72,13 @@ async def _serve() -> None:
 
 
 @asynccontextmanager
-async def _watched(asker: Asking) -> AsyncIterator[list[int]]:
+async def _watched(asker: RunnerHarness) -> AsyncIterator[list[int]]:
     """Note how much is held, now and then."""
     most = [0]
 
     async def look() -> None:
         while True:
-            most[0] = max(most[0], asker.budget.held_bytes)
+            most[0] = max(most[0], asker.body_budget.held_bytes)
             await asyncio.sleep(0.01)
 
     looking = asyncio.create_task(look())
@@ -90,7 +90,7 @@ async def _watched(asker: Asking) -> AsyncIterator[list[int]]:
 
 async def _asked(url: str, *, at_a_time: int) -> dict[str, float]:
     raise_open_file_limit(2 * at_a_time)
-    async with asking(
+    async with running_client(
         lookup=lookup_from(large_localhost=["127.0.0.1"]),
         options=RequestLimits(max_deadline_seconds=MOST_SECONDS),
         budget_bytes=BUDGET_MB * MIB,
@@ -100,7 +100,7 @@ async def _asked(url: str, *, at_a_time: int) -> dict[str, float]:
         began = time.process_time()
 
         async def one() -> bool:
-            meaning = await asker.ask(wanted)
+            meaning = await asker.fetch(wanted)
             return meaning.page is not None and meaning.completed.body_bytes == PAGE_BYTES
 
         async with _watched(asker) as most:

@@ -19,7 +19,7 @@ import uvloop
 
 from strider.fetcher.adapters import RequestLimits, raise_open_file_limit
 from strider.testing.hostile import http_response
-from tests.integration.fetcher.http.runner import Asking, asking, lookup_from, request
+from tests.integration.fetcher.http.runner import RunnerHarness, lookup_from, request, running_client
 
 from .measure import Row, resident_mib
 
@@ -67,7 +67,7 @@ async def _asked(url: str, *, at_a_time: int, rounds: int) -> dict[str, float]:
     raise_open_file_limit(2 * at_a_time)
     lookup = lookup_from(good_localhost=["127.0.0.1"])
     ca_file = str(CERTIFICATES / "authority.pem")
-    async with asking(
+    async with running_client(
         lookup=lookup, ca_file=ca_file, max_idle=2 * at_a_time, options=RequestLimits()
     ) as asker:
         opening, fetched = await _round(asker, url, count=at_a_time)
@@ -80,10 +80,10 @@ async def _asked(url: str, *, at_a_time: int, rounds: int) -> dict[str, float]:
     return {"opening": opening, "cost": sorted(met)[rounds // 2][0], "memory_mb": resident_mib()}
 
 
-async def _round(asker: Asking, url: str, *, count: int) -> tuple[float, int]:
+async def _round(asker: RunnerHarness, url: str, *, count: int) -> tuple[float, int]:
     """Give CPU seconds a request, and how many brought a page."""
     began = time.process_time()
-    met = await asyncio.gather(*(asker.ask(request(url, deadline_ms=60_000)) for _ in range(count)))
+    met = await asyncio.gather(*(asker.fetch(request(url, deadline_ms=60_000)) for _ in range(count)))
     cost = (time.process_time() - began) / count
     return cost, sum(meaning.page is not None for meaning in met)
 

@@ -21,7 +21,7 @@ from tests.faults.broker import Broker
 from tests.faults.services import Service
 from tests.faults.waiting import until
 from tests.integration.fetcher.leases import SHARDS
-from tests.integration.fetcher.service.processes import FetcherProcesses, Ring
+from tests.integration.fetcher.service.processes import FetcherProcesses, FetcherTopics
 
 from . import fetch
 from .measure import Row
@@ -37,7 +37,7 @@ ROUND_SECONDS: Final = 120.0
 class Bench:
     """A fetcher with everything before and behind it."""
 
-    def __init__(self, service: Service, ring: Ring, witness: Broker, *, port: int) -> None:
+    def __init__(self, service: Service, ring: FetcherTopics, witness: Broker, *, port: int) -> None:
         self._service = service
         self._ring = ring
         self._witness = witness
@@ -61,7 +61,7 @@ class Bench:
         assert len(wanted) == count
         random.Random(count).shuffle(wanted)  # they come shard by shard, and go to all shards at once
         ends_at, began = await self._ends() + count, await self._cpu_seconds()
-        await self._ring.write(*wanted, per_second=per_second)
+        await self._ring.publish(*wanted, per_second=per_second)
 
         async def is_told() -> bool:
             return await self._ends() >= ends_at
@@ -121,7 +121,7 @@ async def _rounds(
 ) -> list[tuple[float, float, float]]:
     """Give the costs of a page: all waiting, trickling in, by the transport alone."""
     count, pace = 1_000 if short else 3_000, PAGES_PER_SECOND
-    ring = Ring(kafka=kafka, redis=redis, max_in_flight=20_000)
+    ring = FetcherTopics(kafka=kafka, redis=redis, max_in_flight=20_000)
     bench = Bench(service, ring, Broker(kafka, shards=SHARDS), port=port)
     try:
         await bench.ready(count)

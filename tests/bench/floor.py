@@ -21,14 +21,14 @@ import uvloop
 from strider.contracts.generated.enums import ExtractionLevel
 from strider.fetcher.adapters.http.timeline import RequestTimeline
 from strider.fetcher.core import decode_head
-from strider.parser.adapters.pages import make_reader
-from strider.parser.core import Limits
+from strider.parser.adapters.page_reader import make_reader
+from strider.parser.core import ParseLimits
 from tests.integration.fetcher.http.runner import RunnerHarness, running_client
 from tests.unit.parser.pages import a_page
 
 AT_ONCE: Final = 100
 NEW_OBJECTS_TO_COLLECT: Final = 50_000
-READ: Final = make_reader(Limits(extraction=ExtractionLevel.BASIC))
+READ: Final = make_reader(ParseLimits(extraction=ExtractionLevel.BASIC))
 
 
 class Floor:

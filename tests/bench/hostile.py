@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from strider.testing.hostile import ACCEPTED_CASES, DEADLINE_MS, FAILING_CASES, LIMIT_BYTES
-from tests.integration.fetcher.http.runner import Asking, asking, request
+from tests.integration.fetcher.http.runner import RunnerHarness, request, running_client
 
 from .measure import resident_mib
 
@@ -63,12 +63,12 @@ async def hostile_process() -> AsyncIterator[str]:
 
 async def measure() -> list[Cost]:
     """Ask every row, and say what it took."""
-    async with hostile_process() as origin, asking() as asker:
+    async with hostile_process() as origin, running_client() as asker:
         await _row(asker, origin, "/ok")  # what is read and made once is no row's cost
         return [await _row(asker, origin, path) for path in (FAILING_CASES | ACCEPTED_CASES)]
 
 
-async def _row(asker: Asking, origin: str, path: str) -> Cost:
+async def _row(asker: RunnerHarness, origin: str, path: str) -> Cost:
     before = resident_mib("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # noqa: ASYNC240  # the peak begins anew
     seconds: list[float] = []
@@ -76,7 +76,7 @@ async def _row(asker: Asking, origin: str, path: str) -> Cost:
     async def once() -> tuple[str, str]:
         began = time.monotonic()
         wanted = request(origin + path, max_body_bytes=LIMIT_BYTES, deadline_ms=DEADLINE_MS)
-        told = (await asker.ask(wanted)).completed
+        told = (await asker.fetch(wanted)).completed
         seconds.append(time.monotonic() - began)
         return told.outcome, told.error_class
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from strider.contracts.generated.events import CrawlSpecDeclared
-from strider.testing.site import EXCLUDED, Shape, serve_site
+from strider.testing.site import EXCLUDED, SiteShape, serve_site
 
 from .checks import assert_only_known_urls_were_asked, assert_polite
 from .ring import DELAY_SECONDS, Ring
 
 JOB = "one-of-two"
-SHAPE = Shape(hosts=6, pages_per_host=6, latency_seconds=0.3, has_excluded=True)
+SHAPE = SiteShape(hosts=6, pages_per_host=6, latency_seconds=0.3, has_excluded=True)
 REQUEST_SECONDS = 5.0
 """Of one request; a host waits so long, and a little more, for a fetcher that is gone."""
 TURN_SECONDS = 60.0

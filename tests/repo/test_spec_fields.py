@@ -17,10 +17,10 @@ import pytest
 import typer
 
 from strider.api.routes.seed_schema import seed_schema
-from strider.cli.crawl_order import Asked, order_of
-from strider.cli.seeds import app as seeds_commands
+from strider.cli.commands.seeds import app as seeds_commands
+from strider.cli.crawl.options import CrawlOptions, plan_crawl
+from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted, SourceSaved
-from strider.contracts.specs import spec_of_seed
 
 ROOT = Path(__file__).parents[2]
 PLACE = "http://127.0.0.1/"
@@ -182,20 +182,20 @@ def set_by_seeds() -> set[str]:
         found
         for field in fields(SeedSubmitted)
         for value in other_values(getattr(seed, field.name), field.name)
-        for found in changed(spec_of_seed(seed), spec_of_seed(replace(seed, **{field.name: value})))
+        for found in changed(spec_from_seed(seed), spec_from_seed(replace(seed, **{field.name: value})))
     }
 
 
 def set_by_crawl_command() -> set[str]:
     """Return the fields of the spec that follow from any option of `strider crawl`."""
-    asked = Asked(urls=(PLACE,), allow_private=True)
-    spec = order_of(asked).wish.spec
+    asked = CrawlOptions(urls=(PLACE,), allow_private=True)
+    spec = plan_crawl(asked).request.spec
     return {
         found
-        for field in fields(Asked)
+        for field in fields(CrawlOptions)
         if field.name not in {"urls", "from_file", "resume", "output"}
         for value in other_values(getattr(asked, field.name), field.name)
-        for found in changed(spec, order_of(replace(asked, **{field.name: value})).wish.spec)
+        for found in changed(spec, plan_crawl(replace(asked, **{field.name: value})).request.spec)
     }
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from strider.runtime.settings_rendering import settings_classes
-from strider.runtime.settings_sources import knobs, load
+from strider.runtime.settings.help import settings_classes
+from strider.runtime.settings.loader import load_settings, setting_fields
 
 ROOT = Path(__file__).parents[2]
 VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
@@ -60,17 +60,17 @@ def values(variable: str, environ: dict[str, str]) -> list[Any]:
     """Load the settings of every service that has this variable; return its value in each."""
     found = []
     for known in settings_classes():
-        for knob in knobs(known):
-            if knob.variable == variable:
-                settings = load(known, environ).settings
-                own = getattr(settings, knob.area) if hasattr(settings, knob.area) else settings
-                found.append(getattr(own, knob.field))
+        for setting in setting_fields(known):
+            if setting.variable == variable:
+                settings = load_settings(known, environ).settings
+                own = getattr(settings, setting.area) if hasattr(settings, setting.area) else settings
+                found.append(getattr(own, setting.field))
     return found
 
 
 def test_every_variable_of_a_line_is_a_setting_or_stands_open() -> None:
     """A variable that is named and read by nobody is worse than none: people set it and wonder."""
-    settings = {knob.variable for known in settings_classes() for knob in knobs(known)}
+    settings = {setting.variable for known in settings_classes() for setting in setting_fields(known)}
 
     assert named().keys() - settings == OPEN
 

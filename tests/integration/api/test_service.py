@@ -22,7 +22,7 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import SCHEMAS, SEEDS_SUBMITTED
 from strider.indexer.adapters import PostgresTables
-from strider.indexer.core import Changes, decisions_of, row_of
+from strider.indexer.core import RowChanges, decision_rows, page_row
 from strider.messaging.compacted_table import CompactedTableReader
 from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import TopicPartition
@@ -113,10 +113,10 @@ async def test_seeds_go_in_and_pages_come_out(
         a_page(f"{site}/{number}", fetched_at_ms=FETCHED_AT_MS + number // 3, status=200 + number % 2)
         for number in range(25)
     ]
-    await PostgresTables(postgres).keep(
-        Changes(
-            pages=[row_of(page, page.page.text) for page in pages],
-            decisions=[*decisions_of(a_decision(f"{site}/no", reasons=("excluded",)))],
+    await PostgresTables(postgres).write(
+        RowChanges(
+            pages=[page_row(page, page.page.text) for page in pages],
+            decisions=[*decision_rows(a_decision(f"{site}/no", reasons=("excluded",)))],
         )
     )
     process = start(topics, database)
@@ -316,7 +316,7 @@ async def test_answers_have_the_fields_of_the_schema_and_not_those_of_the_table(
     """A column may come or go without a client noticing: what is answered is declared on its own."""
     url = f"https://{uuid.uuid4().hex[:8]}.test/"
     page = a_page(url)
-    await PostgresTables(postgres).keep(Changes(pages=[row_of(page, page.page.text)]))
+    await PostgresTables(postgres).write(RowChanges(pages=[page_row(page, page.page.text)]))
     named = "SELECT column_name FROM information_schema.columns WHERE table_name = 'crawled_pages'"
     columns = {str(row[0]) for row in await postgres.fetch(named)}
     async with await ready(start(topics, database)) as client:

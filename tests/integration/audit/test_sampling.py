@@ -1,10 +1,11 @@
-"""`strider parser audit` on real tables: any range of keys is a sample of all pages."""
+"""strider parser audit on real tables: a range of keys from anywhere is a sample of everything."""
 
 from __future__ import annotations
 
 import pytest
+import typer
 
-from strider.cli.siteparsers.auditing import Asked, run_audit, sample
+from strider.cli.site_parsers.audit import AuditOptions, run_audit, sample_pages
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import RowChanges, page_row
 from strider.storage.postgres import Postgres, PostgresOptions
@@ -25,19 +26,23 @@ async def dsn(database: str) -> str:
 
 @pytest.mark.req("S4.7.8")
 async def test_a_sample_begins_anywhere_and_has_each_page_once(dsn: str) -> None:
-    found = {begin: await sample(dsn, Asked(sample=10), begin=begin) for begin in ("", "8", "f" * 64)}
+    found = {
+        begin: await sample_pages(dsn, AuditOptions(sample=10), begin=begin) for begin in ("", "8", "f" * 64)
+    }
 
     assert all({row["url"] for row in rows} == set(URLS) and len(rows) == 6 for rows in found.values())
-    assert len(await sample(dsn, Asked(sample=2), begin="8")) == 2
-    assert await sample(dsn, Asked(domain="other.test"), begin="8") == []
+    assert len(await sample_pages(dsn, AuditOptions(sample=2), begin="8")) == 2
+    assert await sample_pages(dsn, AuditOptions(domain="other.test"), begin="8") == []
 
 
 @pytest.mark.req("S4.7.8")
 def test_the_command_says_what_is_wrong_and_where(dsn: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_audit(Asked(dsn=dsn, sample=10)) == 1
-    assert f"title: says nothing (1 of 6), such as {URLS[0]}" in capsys.readouterr().out
+    assert run_audit(AuditOptions(dsn=dsn, sample=10)) == 1
+    assert f"title: is empty (1 of 6), such as {URLS[0]}" in capsys.readouterr().out
 
 
 def test_a_database_that_does_not_answer_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_audit(Asked(dsn="postgresql://127.0.0.1:9/none")) == 3
+    with pytest.raises(typer.Exit) as ended:
+        run_audit(AuditOptions(dsn="postgresql://127.0.0.1:9/none"))
+    assert ended.value.exit_code == 3
     assert capsys.readouterr().err.count("\n") == 1

@@ -8,8 +8,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from strider.api.adapters import RedisLeases
-from strider.cli.frontier import app
+from strider.api.adapters import RedisLeaseRecovery
+from strider.cli.commands.frontier import app
 from strider.frontier.ports import ShardNotReady
 from strider.frontier.redis.admin import ShardAdmin
 from strider.frontier.redis.lease_marks import RedisLeaseMarks
@@ -54,7 +54,7 @@ async def test_only_requests_that_nobody_began_are_given_back(redis: Redis) -> N
 @pytest.mark.req("S3.13.8")
 async def test_the_api_gives_back_what_nobody_began_in_any_shard(redis: Redis) -> None:
     """Shards that there are not, or not yet, have nothing to give back."""
-    frontier, leases = await opened(redis), RedisLeases(ShardAdmin(redis), shards=SHARD + 2)
+    frontier, leases = await opened(redis), RedisLeaseRecovery(ShardAdmin(redis), shards=SHARD + 2)
     await frontier.accept(SHARD, EPOCH, [accepted(1)])
     [idle] = (await frontier.release(SHARD, EPOCH, limit=9, lease_ms=LEASE_MS)).leases
 

@@ -222,7 +222,7 @@ async def test_what_was_seen_expires_between_one_week_and_two(
     frontier: RedisWorkingSet, redis: Redis
 ) -> None:
     """With nothing set, memory of what was seen is bounded by itself: two generations of seven days."""
-    await frontier.accept(SHARD, EPOCH, [], seen=[Seen("news", 1)])
+    await frontier.accept(SHARD, EPOCH, [], refused=[RefusedUrl("news", 1)])
 
     keys = await redis.command("KEYS", f"strider:shard:{{{SHARD}}}:seen:*")
     lifetimes = [timedelta(milliseconds=await redis.command("PTTL", key)) for key in keys]

@@ -32,11 +32,11 @@ from strider.contracts.partitioning import shard_of_host
 from strider.frontier.models import RefusedUrl
 from strider.frontier.redis.working_set import RedisWorkingSet
 from strider.storage.redis import RedisOptions, connect
-from strider.validator.adapters import SplicedPages
-from strider.validator.core import Rules as ValidationRules
+from strider.validator.adapters import PageSplicer
+from strider.validator.core import ValidationRules
 from strider.validator.topology import Validator
 from tests.unit.link_ingestion.builders import a_page, a_spec, hash_of, validated
-from tests.unit.validator.pages import ARecord
+from tests.unit.validator.builders import ARecord
 
 from .service import CODEC, SHARDS, Reader, Service, wait_for
 
@@ -144,7 +144,7 @@ def test_a_list_whose_end_was_given_up_is_settled_behind_its_parts(
         for number in range(20)
     ]
     last = a_page(**known, part=20)
-    validator = Validator(ValidationRules(), SplicedPages(CODEC), now_ms=lambda: 9)
+    validator = Validator(ValidationRules(), PageSplicer(CODEC), now_ms=lambda: 9)
     record = ARecord(b"junk", (*PAGES_PARSED.headers_of(last), *LAST_PART_HEADERS))
     effects = asyncio.run(validator.on_given_up(record, "bad_magic"))
     (rejection,), (closes,) = effects.publish, effects.publish_last

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from strider.cli.words import app
+from strider.cli.app import app
 from strider.testing.site import SiteShape, serve_site
 
 PAGE = "<html><head><title>T</title></head><body><p>One.</p><a href='/b'>B</a></body></html>"

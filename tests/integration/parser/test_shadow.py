@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from strider.cli.siteparsers.diffing import Asked, gather
+from strider.cli.site_parsers.diff import DiffOptions, gather_comparison
 from strider.contracts import Topic
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
@@ -70,10 +70,10 @@ async def test_a_shadow_reads_what_the_live_parser_reads_and_both_are_compared(
 
     bus = InProcessBus(broker)
     schemas = SchemaFinder(bus, codec=CODEC, registry=None)
-    agreement = await gather(TopicTail(bus, CODEC, schemas), Asked())
+    agreement = await gather_comparison(TopicTail(bus, CODEC, schemas), DiffOptions())
     await schemas.close()
     await bus.close()
 
     assert (agreement.pages, agreement.unmatched) == (PAGES, 0)
     assert (agreement.fields["title"].same, agreement.fields["products"].only_shadow) == (PAGES, PAGES)
-    assert set(agreement.below(1.0)) == {"products", "structured_types", "product.name"}
+    assert set(agreement.fields_below(1.0)) == {"products", "structured_types", "product.name"}

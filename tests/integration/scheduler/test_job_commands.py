@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from strider.cli.words import app
+from strider.cli.app import app
 from strider.runtime.observability import log_events
 from tests.unit.scheduler.simulation.web import Host, Page, Web
 

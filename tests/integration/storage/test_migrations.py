@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from typer.testing import CliRunner
 
-from strider.cli.migrate import app
+from strider.cli.commands.migrate import app
 from strider.messaging.errors import Unavailable
 from strider.storage.errors import MigrationFailed
 from strider.storage.migrations import MigrationPlan, downgrade, revisions, runner, status, up_plan, upgrade

@@ -32,8 +32,8 @@ from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
 from strider.runtime.publishing.publisher import EventPublisher
-from strider.validator.adapters import SplicedPages
-from strider.validator.core import Rules
+from strider.validator.adapters import PageSplicer
+from strider.validator.core import ValidationRules
 from strider.validator.topology import GROUP as VALIDATORS
 from strider.validator.topology import Validator
 from tests.unit.runtime.consumer.loop_harness import WatchedBus
@@ -68,7 +68,7 @@ class Ring(World):
         bus = WatchedBus(self.broker, chance=self.chance, ack_seconds=(0, 2))
         given: tuple[Sequence[Subscription], Any]
         if group == VALIDATORS:
-            validator = Validator(Rules(), SplicedPages(self.codec), now_ms=lambda: 99)
+            validator = Validator(ValidationRules(), PageSplicer(self.codec), now_ms=lambda: 99)
             given = validator.subscriptions(), validator.on_given_up
         else:
             pages = PageIngestion(self.specs, self.seen, policy=self.policy, clock=self.clock)

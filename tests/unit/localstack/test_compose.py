@@ -12,7 +12,7 @@ import yaml
 
 from strider.api.settings import ApiSettings
 from strider.localstack.plan.services import find_services
-from strider.localstack.servers.kafka import ONE_NODE
+from strider.localstack.servers.kafka import SINGLE_NODE_SETTINGS
 from strider.runtime.settings.base import ServiceSettings
 from strider.runtime.settings.loader import setting_fields
 
@@ -122,10 +122,10 @@ def test_the_broker_is_set_as_the_local_one(compose: dict[str, Any]) -> None:
         if name != "KAFKA_HEAP_OPTS"
     }
 
-    assert {name: said.get(name) for name in ONE_NODE if name not in CONTAINER_ONLY} == {
-        name: value for name, value in ONE_NODE.items() if name not in CONTAINER_ONLY
+    assert {name: said.get(name) for name in SINGLE_NODE_SETTINGS if name not in CONTAINER_ONLY} == {
+        name: value for name, value in SINGLE_NODE_SETTINGS.items() if name not in CONTAINER_ONLY
     }
-    assert said.keys() - ONE_NODE.keys() == {
+    assert said.keys() - SINGLE_NODE_SETTINGS.keys() == {
         "controller.quorum.voters",
         "listeners",
         "advertised.listeners",

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from strider.contracts.generated.events import FetchCompleted
-from strider.parser.adapters.encodings import unpack
-from strider.parser.core.outcomes import Unreadable
+from strider.parser.adapters.content_encoding import unpack
+from strider.parser.core.unreadable_pages import ParseFailure
 from strider.testing.hostile import (
     ACCEPTED_CASES,
     DEADLINE_MS,
@@ -94,7 +94,7 @@ async def test_a_decompression_bomb_stays_compressed_and_is_decoded_up_to_its_li
 
     found = unpack(page.body, page.content_encoding, 10 * 1024 * 1024)
 
-    assert isinstance(found, Unreadable)
+    assert isinstance(found, ParseFailure)
     assert found.outcome == ACCEPTED_CASES[path].decodes_to
 
 

@@ -160,7 +160,7 @@ def test_a_try_that_failed_is_told() -> None:
     assert (fact.reported_by, fact.text) == (
         "fetcher",
         (
-            "failed to fetch its robots.txt, try 2: overloaded. 503: the site wants us later."
+            "failed to fetch its robots.txt, try 2: overloaded. 503: the site asks for requests later."
             " Error: status_server. Status: 503."
         ),
     )
@@ -197,7 +197,7 @@ def test_a_decision_without_a_run_names_none() -> None:
     refusal = decision_fact(a_decision(execution_id="", reason="bad_url"))
 
     assert timeline_text(SUBJECT, LookupResult((refusal,))).endswith(
-        "refused it: bad_url. It is no URL. [adhoc]"
+        "refused it: bad_url. It is not a URL. [adhoc]"
     )
 
 
@@ -250,7 +250,7 @@ def test_where_the_frontier_has_it_is_told() -> None:
                 "robots_state": "fetched",
                 "robots_status": 200,
             },
-            "robots.txt of https://www.example.org: fetched. Its rules are based on a good answer."
+            "robots.txt of https://www.example.org: fetched. Its rules are based on a successful response."
             " Status: 200.",
             id="robots",
         ),

@@ -24,7 +24,7 @@ def test_what_was_not_said_stays_as_it_was_set() -> None:
     ("errors", "line"),
     [
         pytest.param({"contact": "nobody"}, "--contact: must be a URL or a mail address", id="contact"),
-        pytest.param({"user_agent": "a\nb"}, "--user-agent: must have no control", id="agent"),
+        pytest.param({"user_agent": "a\nb"}, "--user-agent: must not contain control", id="agent"),
     ],
 )
 def test_what_cannot_be_is_told_in_the_words_of_the_command_line(errors: dict[str, str], line: str) -> None:

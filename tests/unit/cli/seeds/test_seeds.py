@@ -86,7 +86,7 @@ def test_a_bare_name_gets_its_scheme_and_the_person_is_told() -> None:
         ('{"url": "https://a.test/", "max_deph": 1}', "'max_deph'; did you mean 'max_depth'?"),
         (
             '{"url": "https://a.test/", "job_id": "a b"}',
-            "job_id has a blank, a brace or a control character in it",
+            "job_id contains a blank, a brace or a control character",
         ),
         ('{"max_depth": 1}', "'url' is required"),
         ("{not json", "Expecting property name enclosed in double quotes at character 1"),
@@ -122,7 +122,10 @@ def test_options_are_tried_before_the_first_line() -> None:
     assert a_reader(delay=float("nan")).option_error() == "--delay is nan, expected 0 to 86400"
     assert a_reader(max_depth=11).option_error() == "--max-depth is 11, expected 0 to 10"
     assert a_reader(include=["re:("]).option_error() == "include: 're:(': missing ): ("
-    assert a_reader(headers={"Host": "x"}).option_error() == "headers: Host is the crawler's own to set"
+    assert (
+        a_reader(headers={"Host": "x"}).option_error()
+        == "headers: Host is set by the crawler and cannot be changed"
+    )
 
 
 def test_private_addresses_are_sent_with_a_warning() -> None:

@@ -17,7 +17,7 @@ def test_denials_and_the_size_of_the_frontier_are_told() -> None:
     meter.count_decision("robots_denied", 3)
     meter.count_decision("accepted", 9)
     meter.set_fullness(
-        4, ShardStats(5, leased=1, in_pipeline=2, host_groups=3, seen=9, now_ms=1, parked=100, deferred=10)
+        4, ShardStats(5, leased=1, in_pipeline=2, host_groups=3, seen=9, now_ms=1, overflow=100, deferred=10)
     )
     meter.set_fullness(5, None)
 

@@ -173,7 +173,7 @@ def _check_job(command: _Command) -> None:
     """Refuse to end the job of all seeds without a job: it would refuse later ones too."""
     if command.run_id == ADHOC_JOB_ID and command.state in _IMPOSSIBLE_AFTER:
         fail(
-            f"{ADHOC_JOB_ID} is the job of all seeds without a job, later ones too: name one of its runs",
+            f"{ADHOC_JOB_ID} is the job of seeds without a job, later ones included: name one of its runs",
             CommandExit.USAGE,
         )
 

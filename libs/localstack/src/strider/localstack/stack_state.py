@@ -32,16 +32,16 @@ EXTERNAL: Final = "external"
 DONE: Final = "done"
 
 PROCESS_STATES: Final[Mapping[str, str]] = {
-    WAITING: "waits for a part that must be there first",
-    STARTING: "runs, and has not answered yet",
-    READY: "runs and answers",
-    NOT_READY: "runs, and says that it cannot work now",
+    WAITING: "waits for a part that must be ready first",
+    STARTING: "runs, and has not responded yet",
+    READY: "runs and responds",
+    NOT_READY: "runs, and reports that it cannot work now",
     RESTARTING: "ended by itself; is started again in a moment",
     FAILING: "ended several times in a row; is started again, with longer and longer pauses",
     REFUSED: "does not start with these settings; is not started again before the next `strider up`",
-    STOPPING: "was asked to end",
+    STOPPING: "was asked to stop and has not ended yet",
     STOPPED: "does not run",
-    EXTERNAL: "a server that the environment names; not ours to start or stop",
+    EXTERNAL: "a server that the environment names; not started or stopped from here",
     DONE: "a step of the start, finished",
 }
 """Every value of a process's `state`."""
@@ -53,7 +53,7 @@ STACK_STATES: Final[Mapping[str, str]] = {
     STARTING: "something does not answer yet",
     READY: "everything answers",
     DEGRADED: "everything answered once, and something does not now",
-    STOPPING: "was asked to end",
+    STOPPING: "was asked to stop and has not ended yet",
     STOPPED: "ended in order",
     FAILED: "gave up at the start; the message says why",
 }

@@ -121,23 +121,27 @@ FUNCTION_LIBRARY_CLEANUP_POSTPONED: Final = _info(
 
 # --- insights ---
 
-INSIGHTS_STARTED = _info("Faust application started", "Faust has joined its group and begins to read.")
-INSIGHTS_EVENT_UNREADABLE = _warning(
+INSIGHTS_STARTED: Final = _info("Faust application started", "Faust has joined its group and begins to read.")
+INSIGHTS_EVENT_UNREADABLE: Final = _warning(
     "Event unreadable", "An event cannot be decoded; it is counted as unreadable and skipped."
 )
-INSIGHTS_MESSAGES_LOST = _error(
+INSIGHTS_MESSAGES_LOST: Final = _error(
     "Uncounted messages lost",
     "Retention deleted messages before they were counted; the group continues behind them.",
 )
-INSIGHTS_REREAD = _info(
+INSIGHTS_REREAD: Final = _info(
     "Skipped messages read again",
     "Faust skipped messages of a partition; reading continues from the first of them.",
 )
-INSIGHTS_REREAD_FAILED = _debug(
+INSIGHTS_REREAD_FAILED: Final = _debug(
     "Reading again failed", "Skipped messages could not be read again; the next check tries again."
 )
-INSIGHTS_LAG_UNKNOWN = _debug("Lag unknown", "Faust did not report its lag; the next check tries again.")
-FAUST_NOT_STOPPED = _error("Faust not stopped", "Faust did not stop in time; the process exits without it.")
+INSIGHTS_LAG_UNKNOWN: Final = _debug(
+    "Lag unknown", "Faust did not report its lag; the next check tries again."
+)
+FAUST_NOT_STOPPED: Final = _error(
+    "Faust not stopped", "Faust did not stop in time; the process exits without it."
+)
 
 
 # --- link-ingestion ---
@@ -151,13 +155,13 @@ SEEDS_REFUSED: Final = _info("Seeds refused", "Seeds of a run were refused, by r
 
 # --- parser ---
 
-SITE_PARSER_SKIPPED = _warning(
+SITE_PARSER_SKIPPED: Final = _warning(
     "Site parser skipped", "An installed site parser cannot be loaded and is not used."
 )
-PARSER_WORKER_DIED = _warning(
+PARSER_WORKER_DIED: Final = _warning(
     "Worker died", "A worker process ended while it parsed a page; the outcome of the page says why."
 )
-PARSER_WORKERS_NOT_STARTED = _error(
+PARSER_WORKERS_NOT_STARTED: Final = _error(
     "Workers not started", "No worker process could be started; the service pauses and tries again."
 )
 

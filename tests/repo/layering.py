@@ -1,4 +1,4 @@
-"""The rules of the house as functions of a folder: each takes a root and returns what breaks a rule.
+"""Rules about layers, imports and tracked files: each takes a root and returns what breaks it.
 
 They take the root as an argument so that every rule can be shown a small tree that it must reject.
 """
@@ -17,15 +17,8 @@ from itertools import chain
 from pathlib import Path
 
 LAYERS = (
-    "contracts",
-    "urls",
-    "politeness",
-    "sites",
-    "runtime",
-    "storage",
-    "frontier",
-    "localstack",
-    "testing",
+    *("contracts", "urls", "politeness", "sites", "messaging", "runtime", "crawl"),
+    *("storage", "frontier", "localstack", "testing"),
 )
 """Libraries from the innermost outwards; each may import only what stands before it."""
 
@@ -135,7 +128,7 @@ def _imports(path: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, f"{module}.{alias.name}" if module == "strider" or node.level else module
 
 
-def room(path: Path, root: Path) -> tuple[str, str]:
+def member_of(path: Path, root: Path) -> tuple[str, str]:
     """(kind, name) of the member that a file belongs to: ('libs', 'runtime'), ('cli', 'cli') …"""
     parts = path.relative_to(root).parts
     name = parts[parts.index("strider") + 1] if "strider" in parts else parts[0]
@@ -152,7 +145,7 @@ def _allowed(kind: str, name: str, root: Path) -> frozenset[str]:
         return frozenset(LAYERS[: LAYERS.index(name) + 1]) if name in LAYERS else frozenset({name})
     if kind in {"services", "examples"}:
         return SERVICE_MAY_IMPORT | {name}
-    # The command line puts the whole ring into one process; nobody else may import several services.
+    # The command line puts the whole pipeline into one process; no other member may import several services.
     return (frozenset(LAYERS) - {"testing"}) | _services(root) | {name}
 
 
@@ -160,7 +153,7 @@ def wrong_directions(root: Path) -> list[str]:
     """Imports that point outwards, or from one service into another."""
     found = []
     for path in sources(root):
-        kind, name = room(path, root)
+        kind, name = member_of(path, root)
         allowed = _allowed(kind, name, root)
         for line, module in imports(path):
             parts = module.split(".")
@@ -175,7 +168,7 @@ def _is_core(path: Path) -> bool:
 
 def _is_pure(path: Path, root: Path) -> bool:
     """Whether a file decides and never waits: a core, or one of the libraries that cores are made of."""
-    kind, name = room(path, root)
+    kind, name = member_of(path, root)
     if ".".join(path.with_suffix("").parts[-3:]) in PURE_MODULES:
         return True
     return name in PURE_LIBS if kind == "libs" else kind in {"services", "examples"} and _is_core(path)
@@ -187,7 +180,7 @@ def impure_cores(root: Path) -> list[str]:
     for path in sources(root):
         if not _is_pure(path, root):
             continue
-        kind, own = room(path, root)
+        kind, own = member_of(path, root)
         engines = PURE_ENGINES if kind == "libs" else frozenset()
         for line, module in imports(path):
             parts = module.split(".")
@@ -254,7 +247,7 @@ def _docstrings(tree: ast.AST) -> set[int]:
 
 def spelled_topics(root: Path, names: frozenset[str]) -> list[str]:
     """Topic names written in code; one-word names are left out, for they are words of the language too."""
-    telling = {name for name in names if "-" in name}
+    named = {name for name in names if "-" in name}
     found = []
     for path in sources(root):
         if "generated" in path.parts:
@@ -262,7 +255,7 @@ def spelled_topics(root: Path, names: frozenset[str]) -> list[str]:
         tree = parsed(path)
         documentation = _docstrings(tree)
         for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and node.value in telling and id(node) not in documentation:
+            if isinstance(node, ast.Constant) and node.value in named and id(node) not in documentation:
                 found.append(f"{path.relative_to(root)}:{node.lineno}: the topic {node.value} is spelled out")
     return found
 
@@ -278,13 +271,13 @@ def _lines_with(pattern: re.Pattern[str], root: Path) -> Iterator[tuple[Path, in
 
 
 def machine_paths(root: Path) -> list[str]:
-    """Lines that name a folder of somebody's machine."""
+    """Lines that name a folder of one machine."""
     return [f"{path}:{number}" for path, number in _lines_with(MACHINE_PATH, root)]
 
 
 def registry_hosts(root: Path) -> list[str]:
     """Lines that name the host of a package registry: the lock and the tools go by package name alone."""
-    own = Path("tests/repo/rooms.py")
+    own = Path("tests/repo/layering.py")
     return [f"{path}:{number}" for path, number in _lines_with(REGISTRY_HOST, root) if path != own]
 
 

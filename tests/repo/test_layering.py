@@ -1,4 +1,4 @@
-"""The house holds its own rules; each rule is also shown a tree that it must reject."""
+"""The layers of the repository hold; each rule is also shown a tree that it must reject."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from strider.contracts import TOPICS
 
-from . import rooms
+from . import layering
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,36 +17,36 @@ Rule = Callable[[Path], list[str]]
 
 
 def spelled_topics(root: Path) -> list[str]:
-    return rooms.spelled_topics(root, frozenset(TOPICS))
+    return layering.spelled_topics(root, frozenset(TOPICS))
 
 
 RULES: dict[Rule, dict[str, str]] = {
-    rooms.wrong_directions: {
+    layering.wrong_directions: {
         "services/a/src/strider/a/topology.py": "from strider.b.core import decide",
     },
-    rooms.impure_cores: {"services/a/src/strider/a/core.py": "import time"},
-    rooms.impure_calls: {"services/a/src/strider/a/core.py": "moment = datetime.now(UTC)"},
-    rooms.stray_clients: {"services/a/src/strider/a/adapters.py": "import aiokafka"},
-    rooms.missing_service_files: {
+    layering.impure_cores: {"services/a/src/strider/a/core.py": "import time"},
+    layering.impure_calls: {"services/a/src/strider/a/core.py": "moment = datetime.now(UTC)"},
+    layering.stray_clients: {"services/a/src/strider/a/adapters.py": "import aiokafka"},
+    layering.missing_service_files: {
         "services/a/pyproject.toml": "",
         "services/a/src/strider/a/core.py": "",
     },
     spelled_topics: {"services/a/src/strider/a/topology.py": "INPUT = 'seeds-submitted'"},
-    rooms.machine_paths: {"docs/x.md": "see /ho" + "me/somebody/strider"},
-    rooms.registry_hosts: {"docs/x.md": "get it from py" + "pi.org"},
-    rooms.namespace_breakers: {"libs/a/src/strider/__init__.py": ""},
-    rooms.undeclared_dependencies: {
+    layering.machine_paths: {"docs/x.md": "see /ho" + "me/somebody/strider"},
+    layering.registry_hosts: {"docs/x.md": "get it from py" + "pi.org"},
+    layering.namespace_breakers: {"libs/a/src/strider/__init__.py": ""},
+    layering.undeclared_dependencies: {
         "libs/a/pyproject.toml": '[project]\nname = "strider-a"\ndependencies = ["orjson"]',
         "libs/a/src/strider/a/x.py": "import yaml",
     },
-    rooms.spelled_versions: {"libs/a/pyproject.toml": 'version = "1.0"'},
+    layering.spelled_versions: {"libs/a/pyproject.toml": 'version = "1.0"'},
 }
 """Every rule, with the smallest tree that breaks it."""
 
 
 @pytest.mark.req("S4.11.2", part="libraries are shared and depend on no service")
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-def test_the_house_keeps_the_rule(rule: Rule) -> None:
+def test_the_tree_keeps_the_rule(rule: Rule) -> None:
     assert rule(ROOT) == []
 
 
@@ -82,7 +82,7 @@ def test_every_wrong_direction_is_seen(where: str, text: str, tmp_path: Path) ->
     path.parent.mkdir(parents=True)
     path.write_text(text)
 
-    assert len(rooms.wrong_directions(tmp_path)) == 1
+    assert len(layering.wrong_directions(tmp_path)) == 1
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_every_impure_import_is_seen(where: str, text: str, tmp_path: Path) -> N
     path.parent.mkdir(parents=True)
     path.write_text(text)
 
-    assert len(rooms.impure_cores(tmp_path)) == 1
+    assert len(layering.impure_cores(tmp_path)) == 1
 
 
 @pytest.mark.parametrize("text", ["open('x')", "date.today()", "print(1)", "datetime.datetime.utcnow()"])
@@ -108,13 +108,13 @@ def test_every_impure_call_is_seen(text: str, tmp_path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_text(text)
 
-    assert len(rooms.impure_calls(tmp_path)) == 1
+    assert len(layering.impure_calls(tmp_path)) == 1
 
 
 def test_no_foreign_lock_file_is_kept() -> None:
     """uv.lock would write registry addresses into the repository."""
     assert [
-        path for path in rooms.tracked(ROOT) if path.name in {"uv.lock", "poetry.lock", "Pipfile.lock"}
+        path for path in layering.tracked(ROOT) if path.name in {"uv.lock", "poetry.lock", "Pipfile.lock"}
     ] == []
 
 
