@@ -13,9 +13,12 @@ from .sources import comments, docstrings, messages, shipped, tracked, tree
 
 MOST_PROSE_COLUMNS = 110
 MOST_SUMMARY_CHARS = 90
-QUESTION_WORDS = ("What ", "Which ", "Whoever ", "Who ", "Why ", "How ", "Where ", "When ", "Whose ")
+QUESTION_WORDS = ("What ", "Which ", "Whoever ", "Who ", "Whose ")
+OPENING_WORDS = (*QUESTION_WORDS, "Why ", "How ", "Where ", "When ")
+"""Words that a module, a class or a function must not begin with either; of an attribute they may name a
+quantity (`How long a lease lasts.`)."""
 LEVELS = frozenset({"debug", "info", "warning", "error", "exception", "critical"})
-_EVENT_TEXT = re.compile(r"[A-Z][\w./ ()-]*[\w)]")
+_EVENT_TEXT = re.compile(r"(?:[A-Z]|robots\.txt)[\w./ ()-]*[\w)]")
 
 
 def _summary(text: str) -> str:
@@ -26,9 +29,9 @@ def questioning_docstrings(root: Path) -> list[str]:
     """Find docstrings whose first sentence asks instead of stating."""
     found = []
     for path in shipped(root):
-        for line, _kind, text in docstrings(path):
-            first = _summary(text)
-            if first.endswith("?") or first.startswith(QUESTION_WORDS):
+        for line, kind, text in docstrings(path):
+            first, words = _summary(text), QUESTION_WORDS if kind == "attribute" else OPENING_WORDS
+            if first.endswith("?") or first.startswith(words):
                 found.append(f"{path.relative_to(root)}:{line}: {first[:80]}")
     return found
 
@@ -140,7 +143,8 @@ def odd_log_events(root: Path) -> list[str]:
                     texts = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
                     text, meaning = [str(value) for value in (*texts, "", "")][:2]
                     seen[text] += 1
-                    if not _EVENT_TEXT.fullmatch(text) or (text.istitle() and " " in text):
+                    is_title_case = text.istitle() and " " in text and text not in glossary(root)["allowed"]
+                    if not _EVENT_TEXT.fullmatch(text) or is_title_case:
                         found.append(f"{path.relative_to(root)}:{node.lineno}: {text!r} is no sentence case")
                     if not meaning.endswith("."):
                         found.append(f"{path.relative_to(root)}:{node.lineno}: {text!r} has no meaning")

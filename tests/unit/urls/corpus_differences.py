@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "urls.md"
-BEGIN: Final = "<!-- differences: written by tests/unit/urls/corpus_differences.py -->\n"
-END: Final = "<!-- end of differences -->\n"
+BEGIN: Final = "<!-- differences -->\n"
+END: Final = "<!-- /differences -->\n"
 
 _DIGITS: Final = "01234567890123456789012345678901234567890123456789"
 _LONG_LABEL: Final = "x01234567890123456789012345678901234567890123456789012345678901"

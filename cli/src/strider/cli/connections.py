@@ -1,4 +1,4 @@
-"""Addresses of Kafka, PostgreSQL and Redis, clients for them, and how their failures end a command.
+"""Clients of Kafka, PostgreSQL and Redis, and the ends of a command that they cause.
 
 An address comes from an option of the root command, from the profile that it names, from the environment,
 or from the local stack that runs here, in this order. Options and profile are put into the environment

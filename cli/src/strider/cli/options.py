@@ -9,7 +9,7 @@ import typer
 
 
 class ExtractionOption(StrEnum):
-    """How much is extracted from each page."""
+    """The extraction level of each page."""
 
     BASIC = "basic"
     MAIN = "main"

@@ -57,7 +57,7 @@ def run_command(command: Callable[[], object]) -> NoReturn:
 
 
 def discard_stdout() -> None:
-    """Let further output to a closed pipe succeed, for a command whose work goes on without its reader."""
+    """Let further output to a closed pipe succeed, for a command whose work continues without its reader."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

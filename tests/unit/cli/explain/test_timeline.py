@@ -106,9 +106,9 @@ def test_a_decision_says_what_its_word_means() -> None:
         ),
         pytest.param(
             {"decision": "closed", "reason": "policy_blocked", "detail": "no_contact"},
-            "closed it without a page: policy_blocked. It points to an address or name that may not be asked"
-            " from here, such as a private or reserved one. Detail: no_contact. Nobody is named whom sites"
-            " could write to (STRIDER_CONTACT), so only loopback is asked.",
+            "closed it without a page: policy_blocked. It points to an address or name that may not be"
+            " requested, such as a private or reserved one. Detail: no_contact. No contact is configured"
+            " (STRIDER_CONTACT), so only loopback may be crawled.",
             id="a-detail-that-is-a-word-itself",
         ),
         pytest.param(

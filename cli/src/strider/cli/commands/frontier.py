@@ -1,4 +1,4 @@
-"""strider frontier: show the frontier's shards, rebuild them from the log, recover stale requests.
+"""strider frontier: show shards, rebuild them from the log, recover stale requests.
 
 Sets marks in Redis only; the scheduler that owns a shard does the work.
 """

@@ -1,4 +1,4 @@
-"""strider up, down, status, logs: the local stack of Kafka, PostgreSQL, Valkey and all services.
+"""strider up, down, status, logs: the local stack of servers and services.
 
 Prints what `strider.localstack` does. Exit code 1: the stack did not become ready, or does not run.
 """

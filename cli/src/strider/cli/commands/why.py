@@ -1,4 +1,4 @@
-"""strider why: print the history of a URL: what was decided about it, by which service and when.
+"""strider why: print the history of a URL, with the service and time of each decision.
 
 Reads what is stored of it (tables, the frontier's and the hosts' topics, or the output of a crawl). Exit
 codes: 0 something is known, 1 nothing is, 2 not a URL, 3 nothing could be read. What is not a URL may

@@ -1,1 +1,1 @@
-"""A crawl in one process (`strider crawl`): the services' topologies on a bus and a frontier in memory."""
+"""A crawl in one process (`strider crawl`): the topologies on an in-process bus."""

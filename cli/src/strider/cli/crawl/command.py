@@ -1,4 +1,4 @@
-"""The command `strider crawl`: opens output and state, shows progress, and returns the exit code.
+"""The command `strider crawl`: output, state, progress and exit code.
 
 Prints everything but results on standard error, so that results can be piped.
 """
@@ -177,7 +177,7 @@ def _open_output(plan: CrawlPlan, saved: SavedCrawl | None) -> ResultWriter:
         if not plan.output.exists():
             raise BadCrawlRequest(
                 f"-o: {plan.output} is missing, and the state in {plan.resume} belongs to it; "
-                f"to begin anew, delete {plan.resume} as well, or name another file with --resume"
+                f"to starts again, delete {plan.resume} as well, or name another file with --resume"
             )
         return ResultWriter.resume(plan.output, plan.output_format, saved.length, extra)
     return ResultWriter.create(plan.output, plan.output_format, extra)

@@ -132,7 +132,7 @@ class ServicePipeline:
             left -= done
 
     def stop(self, name: str = "") -> None:
-        """Stop one service, or all, after the messages in hand, within seconds."""
+        """Stop one service, or all, after the messages in flight, within seconds."""
         for service in self._services:
             if name in {"", service.name}:
                 for stop in service.on_stop:

@@ -1,4 +1,4 @@
-"""Join of fetches-completed with the records of URLs: duration, content type, length, redirect.
+"""Join of fetches-completed with URL records: duration, type, length, redirect.
 
 Decides which records wait for a response: those of URLs with a status, whose response was not consumed
 yet, as topics keep no order among each other. Keeps a response only until the URL has its record.

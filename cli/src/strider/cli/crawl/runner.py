@@ -53,7 +53,7 @@ HOLD_SECONDS: Final = 1.0
 
 
 class CrawlEnd(Enum):
-    """How a crawl ended."""
+    """End of a crawl."""
 
     COMPLETE = "complete"
     STOPPED = "stopped"

@@ -1,4 +1,4 @@
-"""All services of a crawl, built for one process: their own topologies, with adapters without servers.
+"""All services of a crawl, built for one process with adapters without servers.
 
 Decides only what replaces Redis, Kafka and worker processes. What a service consumes, publishes and
 dead-letters is its own topology's.
@@ -66,7 +66,7 @@ BREAKER_LIMITS: Final = breaker.BreakerLimits(refused_ms=60_000)
 """An unreachable host is given up after two minutes: it is tried again within them."""
 
 STOP_TIMEOUT_SECONDS: Final = 5.0
-"""Longest time for messages in hand when the crawl is stopped."""
+"""Longest time for messages in flight when the crawl is stopped."""
 
 
 @dataclass(frozen=True, slots=True)

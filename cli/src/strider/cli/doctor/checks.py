@@ -35,7 +35,7 @@ class CheckFinding:
     status: CheckStatus
     detail: str
     remedy: str = ""
-    """What to do; empty where nothing is to be done."""
+    """The remedy; empty where none is needed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Checks of the configuration: variables that are set, unknown names, values that do not parse, profiles.
+"""Checks of the configuration: set variables, unknown names, invalid values, profiles.
 
 Reads the environment and files. Prints no secret: the value of a secret is shown as stars.
 """

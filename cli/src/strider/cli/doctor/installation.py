@@ -1,4 +1,4 @@
-"""Checks of what is installed: Python, members, optional extras, programs of the local stack.
+"""Checks of the installation: Python, members, extras, programs of the local stack.
 
 Looks programs and packages up without importing them. A missing optional part is a warning.
 """

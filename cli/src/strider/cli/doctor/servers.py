@@ -1,4 +1,4 @@
-"""Checks of servers: Kafka with its topics and offsets, PostgreSQL, Redis, the schema registry, clocks.
+"""Checks of servers: Kafka, PostgreSQL, Redis, schema registry, clocks.
 
 A server without an address is a warning, since `strider crawl` needs none. Changes nothing on a server.
 """

@@ -1,4 +1,4 @@
-"""Facts about a URL from the output of `strider crawl`: JSON lines, or CSV with the same columns."""
+"""Facts about a URL from the output of `strider crawl` (JSON lines or CSV)."""
 
 from __future__ import annotations
 

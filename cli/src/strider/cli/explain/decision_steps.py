@@ -1,6 +1,6 @@
 """Steps of the decision about a URL, in the order in which the crawler takes them.
 
-    normalise ─▶ address ─▶ scope ─▶ depth ─▶ frontier ─▶ wish ─▶ host ─▶ robots ─▶ politeness
+    normalise ─▶ address ─▶ scope ─▶ depth ─▶ frontier ─▶ `wish` ─▶ host ─▶ robots ─▶ politeness
 
 The decisions are those of link-ingestion and of the scheduler, evaluated again with the log and the working
 set: nothing is decided here. A step whose input is not known is `unknown`. (`wish` is the job command that
@@ -49,7 +49,7 @@ class DecisionStep:
 
 @dataclass(frozen=True, slots=True)
 class UrlEvidence:
-    """What is known of one URL in one job."""
+    """State of one URL in one job."""
 
     url: str
     from_url: str

@@ -1,4 +1,4 @@
-"""Look up a URL in the tables, and in the topics of the frontier, of hosts and of dead letters.
+"""Look up a URL in the tables and in the topics of frontier, hosts and dead letters.
 
 A source that does not answer is named, and the others are read all the same. Of the topics only the
 partition of the URL's host is read, beside the dead letters of seeds, and only records that may concern the
@@ -73,7 +73,7 @@ _TABLES_WITHOUT_KEY: Final = {
         AND ($2 = '' OR job_id = $2) ORDER BY decided_at DESC""",
     ),
 }
-"""What is not a URL is stored as it was sent; a long one by its first characters."""
+"""A text that is not a URL is stored as it was sent; a long one by its first characters."""
 
 _ESCAPE: Final = "\\u"
 """Beginning of an escaped character that cannot be stored. Typed, it looks like a path, and may be a text."""

@@ -1,4 +1,4 @@
-"""Crawl settings given as options (contact, User-Agent, delay), in place of those of the environment.
+"""Crawl settings given as options (contact, User-Agent, delay).
 
 Decides which settings these are, and reports an invalid one under the name of its option.
 """

@@ -1,4 +1,4 @@
-"""Client of a live frontier: reads its topics, inspects its working set, publishes job commands.
+"""Client of a live frontier: topics, working set, job commands.
 
 Commands go to `job-events`, which every scheduler consumes; nothing is changed from here.
 """

@@ -1,1 +1,1 @@
-"""Parse pages from files, lists and sites, as the parser service parses them (`strider parse`)."""
+"""Parse pages from files, lists and sites as the parser service does (`strider parse`)."""

@@ -1,4 +1,4 @@
-"""Fetch one page as a crawl of one page, so that robots.txt, politeness, redirects and address rules hold.
+"""Fetch one page as a crawl of one page, with robots.txt, politeness and address rules.
 
 Decides nothing about fetching; consumes what the crawl's own fetcher publishes for the parser.
 """

@@ -1,4 +1,4 @@
-"""Parse pages with the parser's own workers: a page that hangs or crashes a worker affects no other.
+"""Parse pages with the parser's own killable workers.
 
 Decides how many pages are in memory at a time, and keeps the order of the results.
 """

@@ -1,4 +1,4 @@
-"""Rules of the audit: empty, impossible, repeated or changed fields, by site and parser version. Pure.
+"""Rules of the audit: empty, impossible, repeated or changed fields. Pure.
 
 Takes rows of the tables, returns findings. A field that no page of a site has is normal for that site; it
 counts as changed where pages of one version, or the newer pages, lack what the others have.

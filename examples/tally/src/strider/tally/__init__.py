@@ -1,1 +1,1 @@
-"""Reads echoes by shard, keeps a count per host in a compacted topic: the smallest stateful service."""
+"""Counts echoes per host in a compacted topic: the smallest stateful service."""

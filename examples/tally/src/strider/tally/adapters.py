@@ -1,4 +1,4 @@
-"""The ledger as a compacted topic: written in the shard's transactions, read whole at a takeover.
+"""The ledger as a compacted topic, written in the shard's transactions.
 
 Decides when a shard's tallies are available: after the writer before was fenced, and the topic was read to
 the end that it then had. Knows nothing of how echoes are counted.
@@ -66,7 +66,7 @@ class TopicLedger:
             self._shards[shard] = Shard(writer, tallies)
 
     async def on_shards_lost(self, shards: frozenset[int]) -> None:
-        """Close the shards concurrently; their next owner reads them anew."""
+        """Close the shards concurrently; their next owner reads them again."""
         writers = [self._shards.pop(shard).writer for shard in shards & self._shards.keys()]
         await asyncio.gather(*(writer.close() for writer in writers))
 

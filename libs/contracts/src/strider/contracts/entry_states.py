@@ -1,4 +1,4 @@
-"""State machine of a frontier entry: allowed transitions and reasons, and the status of its URL.
+"""State machine of a frontier entry: transitions, reasons, and the status of its URL.
 
     ─accepted─▶ pending ─fetched─▶ in_progress ─settled─▶ completed ─┐
                  ▲  │ ▲                │  │                          │ seed, interval

@@ -1,4 +1,4 @@
-"""Headers of documents that are split over several events, so that their entry is closed once.
+"""Headers of documents that are split over several events, so that each closes once.
 
 A parsed page contains its part number, but a service that gives a message up may be unable to read it. So
 every part but the last carries a header, which is passed on, and no page is settled for such a part. The last

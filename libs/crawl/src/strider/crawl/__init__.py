@@ -1,1 +1,1 @@
-"""What several crawl services share: crawl specs, page rejections, run log, crawl settings."""
+"""Shared by several crawl services: crawl specs, page rejections, run log, settings."""

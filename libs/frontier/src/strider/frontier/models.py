@@ -15,7 +15,7 @@ from strider.contracts.generated.events import EntryRecorded
 
 
 class LookupStatus(StrEnum):
-    """What the working set knows of an entry."""
+    """Knowledge of the working set about an entry."""
 
     UNKNOWN = "unknown"
     """Never seen, or so long ago that it counts as new."""
@@ -39,7 +39,7 @@ class EntryLookup:
 
 @fast_dataclass(frozen=True, slots=True)
 class EntryLookupResult:
-    """What is known of an entry."""
+    """Result of a lookup of an entry."""
 
     status: LookupStatus
     entry: EntryRecorded | None = None
@@ -157,7 +157,7 @@ class OutcomeStatus(StrEnum):
 
 
 class EntryDisposition(StrEnum):
-    """What becomes of an entry after a decision."""
+    """The place of an entry after a decision."""
 
     QUEUE = "queue"
     """It waits (again) until its `due_at_ms`."""
@@ -211,7 +211,7 @@ class RunEntryCounts:
 
 @fast_dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """How much of a shard may be queued; the rest is parked: only in the log, and known to be there.
+    """Bounds of a shard's queue; the rest is parked: only in the log, and known to be there.
 
     Zeros set no limit.
     """
@@ -223,7 +223,7 @@ class QueueLimits:
     memory_percent: int = 0
     """Fill of the store's memory from which nothing more is queued; the memory frontier has no such limit."""
     minimum_entries: int = 0
-    """Entries queued however full the store is, so that the crawl goes on where other data fills it."""
+    """Entries queued however full the store is, so that the crawl continues where other data fills it."""
 
 
 @fast_dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ class ShardStats:
 
 
 class EntryLocation(StrEnum):
-    """Where an open entry is."""
+    """Location of an open entry."""
 
     QUEUED = "queued"
     LEASED = "leased"

@@ -48,7 +48,7 @@ class PublishRaw:
 
 
 PublishRequest = Publish | PublishRaw
-"""What a handler can have published."""
+"""A request to publish, of any kind."""
 
 
 @fast_dataclass(frozen=True, slots=True)

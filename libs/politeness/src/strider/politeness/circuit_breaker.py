@@ -62,7 +62,7 @@ class CircuitBreaker:
     until_ms: int = 0
     """While it is open: no request before this time."""
     reason: str = ""
-    """Which kind of signal opened it; empty while it is closed."""
+    """The kind of signal that opened it; empty while it is closed."""
     failures: int = 0
     """Consecutive failures."""
     refusals: int = 0

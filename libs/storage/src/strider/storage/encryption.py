@@ -1,7 +1,7 @@
 """Encryption of stored secrets, with keys from the environment.
 
 Authenticated encryption (Fernet). Of several keys the first encrypts and each decrypts, so that a key can be
-replaced: put the new one first, encrypt anew, drop the old one.
+replaced: put the new one first, encrypt again, drop the old one.
 """
 
 from __future__ import annotations

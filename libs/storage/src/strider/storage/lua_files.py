@@ -23,7 +23,7 @@ class LuaScript:
 
     name: str
     text: str
-    """What the server must load before it can run it: for a function, its whole library."""
+    """Text that the server must load before a call: for a function, its whole library."""
     sha: str
     is_function: bool = False
 

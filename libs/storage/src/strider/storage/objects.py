@@ -57,7 +57,7 @@ _RETRY: Final[Any] = {
 
 @dataclass(frozen=True, slots=True)
 class ObjectOptions:
-    """Where objects are stored."""
+    """Options of an object store."""
 
     url: str = field(repr=False)
     """file:///folder, s3://bucket/prefix, gs://bucket/prefix or memory:///; further S3 and GCS settings

@@ -48,7 +48,7 @@ _TRANSIENT_STATES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PostgresOptions:
-    """How to connect to a database."""
+    """Options of a database connection."""
 
     dsn: str = field(repr=False)
     """URL with user, password, database and options; `sslmode` and `sslrootcert` as in libpq."""

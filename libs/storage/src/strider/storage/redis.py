@@ -49,7 +49,7 @@ _FUNCTION_NOT_FOUND: Final = "Function not found"
 
 @dataclass(frozen=True, slots=True)
 class RedisOptions:
-    """How to connect to a server."""
+    """Options of a server connection."""
 
     url: str = field(repr=False)
     """redis://, rediss:// (encrypted) or unix://, with user, password and database as usual."""

@@ -1,4 +1,4 @@
-"""Resolve all links of a page at once: wire URL, key and host of each, or the reason of refusal.
+"""Resolve all links of a page at once: wire URL, key and host, or the reason of refusal.
 
 The results equal those of `to_wire_url` and `url_key_of` for each link (a test compares them), at about a
 microsecond a link: the base is parsed once, results that depend only on the authority or on a parameter name

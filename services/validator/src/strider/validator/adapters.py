@@ -1,4 +1,4 @@
-"""Builds the bytes of validated pages from those of parsed pages, without encoding them again.
+"""Builds the bytes of validated pages from those of parsed pages.
 
 On a bus that carries events instead of bytes there is nothing to splice, and the event is published as it is.
 """

@@ -68,7 +68,7 @@ class ValidatedPageEncoder(Protocol):
     """Builds the bytes of a validated page."""
 
     def splice(self, page: PageParsed, record: Record, verdict: Verdict) -> EncodedMessage | None:
-        """Return the validated page's bytes; None if it is to be encoded from the event."""
+        """Return the validated page's bytes; None if it must be encoded from the event."""
 
 
 class Validator:

@@ -1,1 +1,1 @@
-"""Avro encoding and decoding of events: schemas, framing, compiled codecs, limits, compatibility."""
+"""Avro encoding and decoding of events: schemas, framing, codecs, limits."""

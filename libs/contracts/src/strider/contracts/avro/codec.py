@@ -61,7 +61,7 @@ class EncodedMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _DecodePlan:
-    """How messages of one writer schema are decoded to events of one topic."""
+    """Decoder of messages of one writer schema to events of one topic."""
 
     avro: Any
     schema: WriterSchema
@@ -76,7 +76,7 @@ class _DecodePlan:
 
 @dataclass(frozen=True, slots=True)
 class _EncodePlan:
-    """How events of one topic are encoded."""
+    """Encoder of the events of one topic."""
 
     avro: Any
     prefix: bytes

@@ -1,4 +1,4 @@
-"""Validation of values beyond their Avro type: finite numbers, allowed values, storable text.
+"""Validation of values beyond their Avro type: finite numbers, allowed values, text.
 
 The tests are compiled from the schema, so that fields without one cost nothing. Text may not contain NUL:
 PostgreSQL cannot store it and many C libraries end a text there. On encoding, NUL and lone surrogates (which

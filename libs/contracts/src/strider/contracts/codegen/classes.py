@@ -1,4 +1,4 @@
-"""Source of the event classes and of the enums: one frozen, slotted dataclass for each record.
+"""Source of the event classes and enums: one frozen dataclass for each record.
 
 `to_record` and `from_record` are on the hot path of every service, so they are generated explicitly: one dict
 literal, one positional call, and no lookup twice.

@@ -121,7 +121,7 @@ class ValueList:
 
 @dataclass(frozen=True, slots=True)
 class KeyRule:
-    """How a text is derived from an event: a field, fields joined by `/`, or the first non-empty one."""
+    """Derivation of a text from an event: a field, fields joined by `/`, or the first non-empty one."""
 
     rule: str
     """`joined`, `first` or `host_of`."""
@@ -137,7 +137,7 @@ class KeyRule:
 
 @dataclass(frozen=True, slots=True)
 class ShardRule:
-    """What a shard is derived from: the domain of a host, or Kafka's hash of an id."""
+    """Input of a shard: the domain of a host, or Kafka's hash of an id."""
 
     rule: str
     """`host` or `hash`."""

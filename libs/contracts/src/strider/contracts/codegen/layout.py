@@ -1,4 +1,4 @@
-"""Layout of generated Python and YAML: deterministic, so that the same input gives the same text."""
+"""Layout of generated Python and YAML: the same input gives the same text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WIDTH: Final = 110
 
 PYTHON_NOTICE: Final = "Generated from `schemas/` by `python -m strider.contracts.codegen`; do not edit."
 
-YAML_NOTICE: Final = "# Rendered from schemas/topics; do not edit. To write it anew: make contracts\n"
+YAML_NOTICE: Final = "# Rendered from schemas/topics; do not edit. To write it again: make contracts\n"
 
 
 def docstring_lines(text: str, indent: str = "") -> list[str]:

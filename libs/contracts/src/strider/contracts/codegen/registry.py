@@ -1,4 +1,4 @@
-"""Source of the topic registry: one constant for each topic, with functions for key, shard, headers."""
+"""Source of the topic registry: one constant for each topic."""
 
 from __future__ import annotations
 

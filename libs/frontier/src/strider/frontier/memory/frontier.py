@@ -115,7 +115,7 @@ class MemoryFrontier:
         """Set the numbers of entries that the log has of runs."""
         self._loading(shard, epoch).entries.set_accepted_counts(sum_by_run(runs))
 
-    async def report_progress(self, shard: int, epoch: int, share: float) -> None:  # noqa: ARG002  # nobody watches
+    async def report_progress(self, shard: int, epoch: int, share: float) -> None:  # noqa: ARG002  # no other process watches
         """Check that the rebuild belongs to this owner."""
         self._loading(shard, epoch)
 

@@ -77,7 +77,7 @@ class ShardCalls:
             raise
 
     def reset(self, shard: int) -> None:
-        """Drop the unanswered calls of a shard: its header starts anew."""
+        """Drop the unanswered calls of a shard: its header starts again."""
         for call in [call for call in self._unanswered if call[0] == shard]:
             del self._unanswered[call]
         if (estimate := self._estimates.get(shard)) is not None:

@@ -32,7 +32,7 @@ REPLY_FIELDS: Final = {"end_requests": "free", "finish_rebuild": "ready"}
 LIBRARY_PREFIX: Final = "strider_frontier_"
 
 _REFUSED_WHEN_FULL: Final = frozenset({"accept", "intern", "load_seen", "record_seen", "refill"})
-"""Refused by a full server; all others free memory, or need next to none, and must go on."""
+"""Refused by a full server; all others free memory, or need next to none, and must continue."""
 
 _DEFINE_FUNCTION: Final = """
 local function define(name, reply_field, flags, work)

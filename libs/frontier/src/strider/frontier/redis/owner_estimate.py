@@ -31,7 +31,7 @@ class OwnerEstimate:
         self.last_answered_call = max(self.last_answered_call, call)
 
     def reset(self) -> None:
-        """Record that the header starts anew; the time does not."""
+        """Record that the header starts again; the time does not."""
         self.last_answered_call = 0
 
     def record_clock(self, now_ms: int, *, sent_at: float, received_at: float) -> None:

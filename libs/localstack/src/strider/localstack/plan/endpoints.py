@@ -1,6 +1,6 @@
 """Endpoints of the stack: servers named by the environment, else our own.
 
-Commands and services find a running stack by these names alone, whoever operates the servers.
+Commands and services find a running stack by these names alone, local or not.
 """
 
 from __future__ import annotations

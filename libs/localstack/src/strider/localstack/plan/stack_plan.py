@@ -131,7 +131,7 @@ class StackPlan:
             if (self.home.data("postgres") / "cluster").exists():
                 raise SetupFailure(
                     f"{path} is gone, and the database needs its password",
-                    remedy="restore it, or start anew by: strider down --wipe",
+                    remedy="restore it, or start again by: strider down --wipe",
                 )
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
                 file.write(secrets.token_urlsafe(18))

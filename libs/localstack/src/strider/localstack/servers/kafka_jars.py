@@ -149,7 +149,7 @@ def _download_all(
     while (jar := waiting.get()) is not None:
         try:
             _download(jar, private, place, source=source)
-        except Exception as failure:  # noqa: BLE001  # a thread hands every failure to the one who waits
+        except Exception as failure:  # noqa: BLE001  # a thread hands every failure to the one the waiting task
             done.put((jar, failure))
         else:
             done.put((jar, None))

@@ -145,7 +145,7 @@ class PostgresServer:
         if found != MAJOR:
             raise SetupFailure(
                 f"{self.cluster} was written by PostgreSQL {found} and this is {MAJOR}",
-                remedy="dump it with the old one, or start anew by: strider down --wipe",
+                remedy="dump it with the old one, or start again by: strider down --wipe",
             )
 
     def _clear_stale_lock(self) -> None:

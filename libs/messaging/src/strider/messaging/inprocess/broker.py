@@ -29,7 +29,7 @@ MESSAGE_BYTES = 1024 * 1024 - 1024
 """Default size limit of a message with its headers, as for a real broker."""
 
 WIRE_OVERHEAD_BYTES = 96
-"""What a record would need on a real broker beside key, value and headers."""
+"""Size of a record on a real broker beside key, value and headers."""
 
 
 @dataclass(slots=True, eq=False)

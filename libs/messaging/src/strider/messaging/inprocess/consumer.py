@@ -61,7 +61,7 @@ class InProcessReader:
         raise PartitionNotOwned(f"a reader without a group commits nothing, not even {dict(offsets)}")
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read nothing more of these, until resumed or assigned anew."""
+        """Read nothing more of these, until resumed or assigned again."""
         self._paused.update(self._assignment.intersection(partitions))
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:

@@ -70,7 +70,7 @@ class BrokerSnapshot:
     caller_state: Mapping[str, str]
     """The caller's state, replaced with each snapshot."""
     notes: Mapping[str, str]
-    """What the caller adds with this snapshot to the notes of earlier ones."""
+    """Notes that the caller adds with this snapshot to the notes of earlier ones."""
 
 
 class SnapshotTaker:

@@ -161,7 +161,7 @@ class KafkaConsumer:
                 return
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Deliver nothing of these until they are resumed, or assigned anew by a rebalance."""
+        """Deliver nothing of these until they are resumed, or assigned again by a rebalance."""
         self._client.pause(*self._assigned_of(partitions))
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:

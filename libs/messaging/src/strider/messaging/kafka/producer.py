@@ -28,7 +28,7 @@ from .patches.batching_pace import BatchingPace, pace_sends
 from .patches.fast_append import append_message, install_metadata_futures
 
 RECORD_OVERHEAD_BYTES: Final = 96
-"""What a record may need beside key and value: lengths, timestamp, and the head of its batch."""
+"""Size of a record beside key and value: lengths, timestamp, and the head of its batch."""
 
 _log = logger(__name__)
 

@@ -34,7 +34,7 @@ _UNKNOWN_PRODUCER_ID: Final = 49
 
 
 class ProducerSession(NamedTuple):
-    """What the broker issued for one takeover of a transactional id."""
+    """Issued by the broker for one takeover of a transactional id."""
 
     producer_id: int
     producer_epoch: int

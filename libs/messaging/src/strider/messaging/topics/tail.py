@@ -25,7 +25,7 @@ DEFAULT_LIMIT: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class TailOptions:
-    """Where to begin, what to show and when to stop."""
+    """Options of a reader: start, filter and end."""
 
     offset: int | None = None
     since: datetime | None = None

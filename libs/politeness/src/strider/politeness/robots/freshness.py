@@ -63,7 +63,7 @@ class RobotsFetchResult(StrEnum):
 
 
 class RobotsStatus(StrEnum):
-    """How to treat URLs of the origin now."""
+    """Current treatment of an origin's URLs."""
 
     FETCH_FIRST = "ask"
     """Request the robots.txt first."""
@@ -89,7 +89,7 @@ class OriginRobots:
     requested_at_ms: int = 0
     fetched_at_ms: int = 0
     expires_at_ms: int = 0
-    """When it is to be requested (again)."""
+    """When it must be requested (again)."""
     failures: int = 0
     """Consecutive failures."""
     unreachable_since_ms: int = 0

@@ -121,7 +121,7 @@ class ConsumerLoop:
         return frozenset(self._partitions.assigned)
 
     def request_stop(self) -> None:
-        """Let `run` finish the messages in hand, commit, leave the group and return."""
+        """Let `run` finish the messages in flight, commit, leave the group and return."""
         self._stopping.set()
         self._buffer.can_read.set()
 

@@ -1,6 +1,6 @@
 """Partition assignment: take and release partitions and shards, pause and resume them.
 
-Releasing: start nothing new, finish what is in hand and what lies before it (a gap would make completed
+Releasing: start nothing new, finish what is in flight and what lies before it (a gap would make completed
 messages come again), commit, abandon the rest, close the shards. An abandoned message is never committed and
 is handled again by the next owner. A new shard is read only when the service has taken it over.
 """
@@ -27,7 +27,7 @@ FENCED = "fenced"
 JOINING = "joining"
 
 SHARD_CLOSE_SECONDS = 30.0
-"""How long a service may take to close its shards, beyond the timeout for messages in hand."""
+"""How long a service may take to close its shards, beyond the timeout for messages in flight."""
 
 MAX_REPORTED_ERRORS = 3
 """Shards named in a pause; as a rule the others have the same reason."""
@@ -114,7 +114,7 @@ class PartitionAssignment:
         await self.revoke(partitions, timeout_seconds=self._settings.revoke_timeout_seconds)
 
     async def revoke(self, partitions: frozenset[TopicPartition], *, timeout_seconds: float) -> None:
-        """Finish what is in hand, commit, abandon the rest, and close the shards."""
+        """Finish what is in flight, commit, abandon the rest, and close the shards."""
         async with self._changing:
             revoked = [self.assigned[name] for name in sorted(partitions & self.assigned.keys())]
             if not revoked:

@@ -112,7 +112,7 @@ class ShardHooks(Protocol):
         """
 
     async def on_shards_lost(self, shards: frozenset[int]) -> None:
-        """Close shards: everything in hand was finished or abandoned, and another owner may begin.
+        """Close shards: everything in flight was finished or abandoned, and another owner may begin.
 
         All of them together have half a minute: close them concurrently. The next owner fences what is not
         closed by then.

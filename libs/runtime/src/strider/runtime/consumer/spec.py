@@ -52,7 +52,7 @@ class ConsumerSettings:
     """For one call of a handler."""
     commit_interval_seconds: float = 0.5
     revoke_timeout_seconds: float = 10.0
-    """How long revoked partitions wait for the messages in hand."""
+    """How long revoked partitions wait for the messages in flight."""
     stop_timeout_seconds: float = 25.0
     lag_interval_seconds: float = 5.0
     retry_policy: RetryPolicy = INFRASTRUCTURE_RETRY
@@ -62,7 +62,7 @@ class ConsumerSettings:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerPorts:
-    """What a consumer loop works with, besides bus and codec."""
+    """Dependencies of a consumer loop, besides bus and codec."""
 
     clock: Clock
     chance: Randomness

@@ -79,10 +79,10 @@ class WorkerPool:
             self._wake()
 
     async def wait_until_idle(self, partitions: frozenset[int], *, seconds: float) -> bool:
-        """Wait until nothing of these partitions (by identity) is in hand; False at the timeout.
+        """Wait until nothing of these partitions (by identity) is in flight; False at the timeout.
 
         In hand includes messages that are next and may be started: while partitions are released, they would
-        be a gap before messages that are done. What a pause keeps from starting is not in hand.
+        be a gap before messages that are done. What a pause keeps from starting is not in flight.
         """
         timer = asyncio.ensure_future(self._ports.clock.sleep(seconds))
         try:
@@ -96,7 +96,7 @@ class WorkerPool:
             timer.cancel()
 
     def abandon(self, partitions: frozenset[int]) -> int:
-        """Cancel what is still in hand of these partitions; return the number of messages."""
+        """Cancel what is still in flight of these partitions; return the number of messages."""
         messages = self._active_of(partitions)
         for message in messages:
             task = self._active[message]

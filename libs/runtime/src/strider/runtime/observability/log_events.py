@@ -98,13 +98,14 @@ NETWORK_LOST: Final = _warning(
 NETWORK_STILL_LOST: Final = _warning(
     "Network still lost", "The network has not come back; repeated every 30 s while fetching is paused."
 )
-NETWORK_RECOVERED: Final = _info("Network recovered", "An endpoint was reached again and fetching goes on.")
+NETWORK_RECOVERED: Final = _info("Network recovered", "An endpoint was reached again and fetching continues.")
 
 
 # --- frontier and storage ---
 
 FRONTIER_CLOCK_CORRECTED: Final = _warning(
-    "Frontier clock corrected", "The clock of Redis jumped; a shard's time goes on from its owner's estimate."
+    "Frontier clock corrected",
+    "The clock of Redis jumped; a shard's time continues from its owner's estimate.",
 )
 FUNCTION_LIBRARIES_DELETED: Final = _info(
     "Function libraries deleted",
@@ -231,10 +232,10 @@ STARTUP_REFUSED: Final = _critical(
     "Startup refused", "A fact that only a person can change prevents the start (exit code 4)."
 )
 STARTUP_FAILED: Final = _critical("Startup failed", "The startup ended with an error (exit code 1).")
-SERVICE_STOPPING: Final = _info("Service stopping", "The process finishes its work in hand and stops.")
+SERVICE_STOPPING: Final = _info("Service stopping", "The process finishes its work in flight and stops.")
 SHUTDOWN_TIMED_OUT: Final = _warning(
     "Shutdown timed out",
-    "Work in hand did not finish within STRIDER_GRACE; its messages will be redelivered.",
+    "Work in flight did not finish within STRIDER_GRACE; its messages will be redelivered.",
 )
 SERVICE_STOPPED: Final = _info("Service stopped", "The process ends with the exit code in the line.")
 SECOND_SIGNAL_RECEIVED: Final = _warning(
@@ -285,7 +286,7 @@ TRACE_EXPORT_RECOVERED: Final = _info("Trace export recovered", "The collector t
 
 BACKLOG_UNKNOWN: Final = _warning(
     "Backlog unknown",
-    "The lag of the pipeline's groups cannot be read; releases go on until credits are used up.",
+    "The lag of the pipeline's groups cannot be read; releases continue until credits are used up.",
 )
 BACKPRESSURE_OFF: Final = _info(
     "Backpressure off", "The pipeline has caught up, and requests are released again."

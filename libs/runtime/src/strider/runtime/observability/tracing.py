@@ -24,7 +24,7 @@ _FORMAT = re.compile(
 _SAMPLED_BIT: Final = 1
 
 current_traceparent: ContextVar[bytes | None] = ContextVar("current_traceparent", default=None)
-"""Trace of the message in hand; events published because of it carry it on."""
+"""Trace of the message in flight; events published because of it carry it on."""
 
 CLOSE_TIMEOUT_SECONDS: Final = 3.0
 """How long stopping may wait for the collector to take the last spans."""
@@ -48,7 +48,7 @@ def is_sampled(traceparent: bytes) -> bool:
 
 
 def current_trace_id() -> str | None:
-    """Return the trace id of the message in hand, for log lines and dead letters."""
+    """Return the trace id of the message in flight, for log lines and dead letters."""
     traceparent = current_traceparent.get()
     return None if traceparent is None else traceparent[3:35].decode("ascii")
 

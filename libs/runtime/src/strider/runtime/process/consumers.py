@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from strider.messaging.schema_registry_client import SchemaRegistryClient
 
 DRAIN_SHARE: Final = 0.8
-"""Part of the shutdown time for messages in hand; the rest is for the last commit and for closing."""
+"""Part of the shutdown time for messages in flight; the rest is for the last commit and for closing."""
 STOP_NOTICE_SECONDS: Final = 0.5
 """How long a polling loop may take to notice that it is to stop."""
 
@@ -113,7 +113,7 @@ class ServiceConsumers:
             yield f"consume {loop.group}", loop.run()
 
     def stop(self) -> None:
-        """Let every loop finish the messages in hand."""
+        """Let every loop finish the messages in flight."""
         for loop in self._loops:
             loop.request_stop()
 
@@ -134,7 +134,7 @@ class ServiceConsumers:
 
 
 def drain_seconds(shutdown_seconds: float) -> float:
-    """Return how much of the shutdown time is for messages in hand."""
+    """Return how much of the shutdown time is for messages in flight."""
     return max(0.0, shutdown_seconds * DRAIN_SHARE - STOP_NOTICE_SECONDS)
 
 

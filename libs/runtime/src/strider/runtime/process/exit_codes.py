@@ -25,7 +25,7 @@ class ExitCode(IntEnum):
 
 EXIT_MEANINGS: Final = MappingProxyType(
     {
-        ExitCode.OK: ("Stopped as requested, everything in hand finished and committed.", "nothing"),
+        ExitCode.OK: ("Stopped as requested, everything in flight finished and committed.", "nothing"),
         ExitCode.FAILED: (
             "Unrecoverable: a task died, memory over its limit, health port taken; the log says why.",
             "restart with back-off",
@@ -43,11 +43,11 @@ EXIT_MEANINGS: Final = MappingProxyType(
             "do not restart: change what the line on stderr names",
         ),
         ExitCode.INTERRUPTED: (
-            "SIGINT, and the shutdown timed out or a second signal came: work in hand will be redelivered.",
+            "SIGINT, and the shutdown timed out or a second signal came: messages will be redelivered.",
             "nothing",
         ),
         ExitCode.TERMINATED: (
-            "SIGTERM, and the shutdown timed out or a second signal came: work in hand will be redelivered.",
+            "SIGTERM, and the shutdown timed out or a second signal came: messages will be redelivered.",
             "nothing",
         ),
     }

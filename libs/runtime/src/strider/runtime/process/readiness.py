@@ -58,7 +58,7 @@ class Readiness:
         self._exempt_pauses: list[Callable[[], Iterable[str]]] = []
         self.phase = STARTING
         self.step = ""
-        """What the current phase waits for, in words."""
+        """The dependency that the current phase waits for."""
 
     def register(self, name: str, *, is_vital: bool = True) -> None:
         """Register a dependency before its first probe: unknown is not ready."""

@@ -111,7 +111,7 @@ class RunningService:
     on_stop: tuple[Callable[[], None], ...] = ()
 
     def stop(self) -> None:
-        """Let consumers finish the messages in hand; a process that ends need not be watched."""
+        """Let consumers finish the messages in flight; a process that ends need not be watched."""
         self.watchdog.stop()
         for callback in self.on_stop:
             callback()

@@ -47,7 +47,7 @@ class TaskSupervisor:
         self._may_end = True
 
     async def wait_for_consumers(self, seconds: float) -> bool:
-        """Wait until every consumer has finished its messages in hand; False at the timeout."""
+        """Wait until every consumer has finished its messages in flight; False at the timeout."""
         consumers = [task for task, is_consumer in self._tasks.items() if is_consumer]
         if not consumers:
             return True
@@ -65,7 +65,7 @@ class TaskSupervisor:
 
 
 class CloseStack:
-    """What is open, and how each of it is closed."""
+    """Open resources, and their closing."""
 
     def __init__(self) -> None:
         self._steps: list[tuple[str, Callable[[], Awaitable[Any]]]] = []

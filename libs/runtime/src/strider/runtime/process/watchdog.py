@@ -48,7 +48,7 @@ class WatchdogVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProcessObservation:
-    """What is observed of the process at one moment; times are monotonic seconds."""
+    """Observation of the process at one moment; times are monotonic seconds."""
 
     now: float
     last_activity: float

@@ -15,7 +15,7 @@ _SLOTS_PER_WINDOW = 12
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterBreakerLimits:
-    """How many bad messages are tolerated."""
+    """Limits of bad messages."""
 
     consecutive: int = 100
     """Bad ones in a row."""
@@ -43,7 +43,7 @@ class DeadLetterBreaker:
 
     @property
     def reason(self) -> str | None:
-        """Why it has tripped; None while it has not."""
+        """Return the reason of tripping; None while closed."""
         return self._reason
 
     def record_success(self, now: float) -> None:

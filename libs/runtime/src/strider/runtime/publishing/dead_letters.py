@@ -50,7 +50,7 @@ from its dead letter.
 """
 
 LENGTH_BYTES: Final = 5
-"""What a length may take beside the bytes that it counts."""
+"""Bytes of an encoded length, besides those that it counts."""
 
 
 class HandlerTimeoutError(Exception):
@@ -207,7 +207,7 @@ class PackedMessage:
     headers: tuple[Header, ...]
     value_object: str = ""
     missing: str = ""
-    """What was cut, in words; empty where nothing was."""
+    """Description of the cut part; empty where nothing was cut."""
 
 
 async def pack_message(

@@ -201,7 +201,7 @@ class RunSettings(SettingsArea):
     more.
     """
     grace_seconds: Annotated[Seconds, EnvironmentVariable("STRIDER_GRACE")] = 25.0
-    """Time to finish the messages in hand after SIGTERM; the others are redelivered."""
+    """Time to finish the messages in flight after SIGTERM; the others are redelivered."""
     memory_limit_mb: Annotated[int, Field(ge=0)] = 0
     """Resident memory in MB above which the process stops (exit code 1); 0 sets no limit."""
 

@@ -52,7 +52,7 @@ class AcceptedCase:
     script: ResponseScript
     body: bytes
     decodes_to: str = ""
-    """What the parser makes of it, where that is not a page."""
+    """The parser's outcome, where that is not a page."""
 
 
 FAILING_CASES: Final[dict[str, FailingCase]] = {
@@ -237,7 +237,7 @@ ACCEPTED_CASES: Final[dict[str, AcceptedCase]] = {
         PAGE,
     ),
     "/continue": AcceptedCase(
-        "100 nobody asked for", sends(b"HTTP/1.1 100 Continue\r\n\r\n" + http_response()), PAGE
+        "100 that was not requested", sends(b"HTTP/1.1 100 Continue\r\n\r\n" + http_response()), PAGE
     ),
     "/packed": AcceptedCase(
         "gzip", sends(http_response(gzipped(), headers=("Content-Encoding: gzip",))), gzipped()

@@ -105,7 +105,7 @@ class SitePlan:
 
     @property
     def requests(self) -> Mapping[str, int]:
-        """How often each URL is requested in all, robots.txt included."""
+        """Return the number of requests for each URL, robots.txt included."""
         asked = {*self.pages, *self.failures, *self.redirects}
         robots = {f"{origin}/robots.txt": 1 for origin in self.origins}
         return {url: self.retried.get(url, 1) for url in asked} | robots

@@ -198,7 +198,7 @@ async def _serve(order: dict[str, Any], log: TextIO | None) -> None:
         served[0].render_all()
     if log is not None:
         served[0].pulse.beat()
-    print(port, flush=True)  # noqa: T201  # whoever started us waits for it
+    print(port, flush=True)  # noqa: T201  # the caller that started us waits for it
     await loop.run_in_executor(None, sys.stdin.read)
 
 

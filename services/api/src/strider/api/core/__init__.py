@@ -1,4 +1,4 @@
-"""Decisions of the API: parse a request, build a query, shape a response. Values in, values out."""
+"""Decisions of the API: parse a request, build a query, shape a response."""
 
 from .addresses import is_loopback, is_own_name
 from .cursors import InvalidCursorError, ListCursor, read_cursor, write_cursor

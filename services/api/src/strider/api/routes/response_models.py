@@ -104,7 +104,7 @@ class PageDetail(PageSummary):
 
 
 class DecisionSummary(BaseModel):
-    """Why a URL was not crawled, or not stored."""
+    """Reason why a URL was not crawled, or not stored."""
 
     id: str
     url_key: str

@@ -1,4 +1,4 @@
-"""I/O of the fetcher: HTTP (`http`), proxies (`proxies`) and state around requests (`state`).
+"""I/O of the fetcher: HTTP, proxies and state around requests.
 
 The names below are what other members use. Whatever needs a server's library (`proxies.table_sync`,
 `state.redis_cookie_jars`, `state.metrics`, `state.heartbeat`) is imported from its own module, so that a

@@ -1,4 +1,4 @@
-"""Which URLs, ports and addresses may be fetched: the SSRF rules.
+"""The SSRF rules: URLs, ports and addresses that may be fetched.
 
 `url_refusal` refuses a URL before its name is resolved; `AddressPolicy.address_refusal` refuses an address
 before it is connected to (by `adapters.http.address_guard`). What counts as a private or metadata address is
@@ -23,7 +23,7 @@ Network = IPv4Network | IPv6Network
 
 @dataclass(frozen=True, slots=True)
 class AddressPolicy:
-    """What a deployment allows beyond the public internet."""
+    """Addresses that a deployment allows beyond the public internet."""
 
     allow_private: bool = False
     """Allow every private address, on every port."""

@@ -41,7 +41,7 @@ _SUCCESS: Final = range(200, 300)
 
 @fast_dataclass(frozen=True, slots=True)
 class BodyPolicy:
-    """What to do with a body."""
+    """Handling of a body."""
 
     max_bytes: int
     keeps_body: bool = True

@@ -1,4 +1,4 @@
-"""What a finished request means: the events FetchCompleted and PageFetched.
+"""Build the events of a finished request: FetchCompleted and PageFetched.
 
 Takes the request, its result and its trace; returns the two events to publish: the page, if there is one, and
 how the request ended. What happens next (a retry, the target of a redirect, a pause of the host) is the

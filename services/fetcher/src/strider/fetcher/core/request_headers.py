@@ -19,7 +19,7 @@ from strider.politeness import is_sensitive_header
 Headers = list[tuple[str, str]]
 
 ACCEPT_ENCODING: Final = "gzip, deflate"
-"""What the parser can decode; servers gain little from more."""
+"""Encodings that the parser can decode; servers gain little from more."""
 
 _ACCEPT_BY_KIND: Final[Mapping[str, str]] = {
     RequestKind.ROBOTS: "text/plain,*/*;q=0.5",
@@ -45,7 +45,7 @@ _MAIL_ADDRESS: Final = re.compile(r"[^@\s<>]+@[\w.-]+")
 
 @dataclass(frozen=True, slots=True)
 class CrawlerIdentity:
-    """How the crawler identifies itself."""
+    """Identity of the crawler."""
 
     user_agent: str
     from_address: str = ""

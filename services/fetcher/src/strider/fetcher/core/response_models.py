@@ -107,7 +107,7 @@ FetchResult: TypeAlias = FetchedResponse | FailedFetch
 
 @fast_dataclass(frozen=True, slots=True)
 class RequestTrace:
-    """How a request was made. Times are of Redis's clock in microseconds, or durations."""
+    """Trace of a request. Times are of Redis's clock in microseconds, or durations."""
 
     marked_at_us: int
     completed_at_us: int

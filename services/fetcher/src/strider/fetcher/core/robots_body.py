@@ -45,7 +45,7 @@ def decode_robots_body(response: FetchedResponse, *, max_bytes: int = MAX_ROBOTS
 
 @dataclass(frozen=True, slots=True)
 class RobotsDirectives:
-    """What a robots.txt states besides its rules."""
+    """Directives of a robots.txt besides its rules."""
 
     crawl_delay_seconds: float = -1.0
     """-1 if there is none."""

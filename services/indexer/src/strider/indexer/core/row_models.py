@@ -135,7 +135,7 @@ class ProductRow(NamedTuple):
 
 
 class DecisionRow(NamedTuple):
-    """Why one URL was not crawled, or not stored."""
+    """Reason why one URL was not crawled, or not stored."""
 
     id: str
     url_key: str

@@ -29,7 +29,7 @@ CHANGELOG_CONFIG: Final = {"cleanup.policy": "compact", "segment.bytes": str(8 *
 """The newest segment is not compacted, and Faust restores some 10,000 records a second at a start."""
 
 WRITE_INTERVAL_SECONDS: Final = 2.0
-"""What a kill may lose: counts of committed messages that were not written yet."""
+"""Loss by a kill: counts of committed messages that were not written yet."""
 WRITE_SLICE_HOSTS: Final = 500
 """Hosts that are written before control returns to the event loop."""
 

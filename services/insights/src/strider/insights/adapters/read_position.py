@@ -15,7 +15,7 @@ P = TypeVar("P", bound=Hashable)
 
 
 class ReadDecision(Enum):
-    """What to do with a message that was read."""
+    """Decision about a message that was read."""
 
     ACCEPT = auto()
     SKIP = auto()

@@ -1,4 +1,4 @@
-"""Settlement of pages: the verdict, the input of recrawl decisions, and facts of the response.
+"""Settlement of pages: verdict, input of recrawl decisions, facts of the response.
 
 The outcome of a page may be read later than its settlement, or never, so the settlement carries the
 response's facts. An undecodable page is settled from the headers of its message, so that its entry is closed.

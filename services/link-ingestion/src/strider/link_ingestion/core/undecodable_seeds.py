@@ -1,4 +1,4 @@
-"""Refusals of undecodable seeds: the URL that their bytes contain, so that `strider why` finds them.
+"""Refusals of undecodable seeds, by the URL that their bytes contain.
 
 Takes bytes in any framing, whole or cut, and returns the one text at the place of the URL. Whether that is a
 URL is not decided here: any other text is reported as it was sent.

@@ -132,7 +132,7 @@ class _PlainBody:
 
 
 class _EncodedBody:
-    """A body in chunks, decoded anew for each iteration.
+    """A body in chunks, decoded again for each iteration.
 
     A refused body has to be decoded as a whole, which finds the reason.
     """

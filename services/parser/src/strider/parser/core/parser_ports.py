@@ -28,7 +28,7 @@ class DecodedBody:
 
 @dataclass(frozen=True, slots=True)
 class ParseLimits:
-    """How much of a page is parsed, and at which extraction level."""
+    """Limits of parsing, and the extraction level."""
 
     max_decoded_bytes: int = 10 * 1024 * 1024
     max_links: int = 1_000

@@ -32,7 +32,7 @@ _ERROR_CLASSES: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ParseFailure:
-    """Why a page could not be parsed."""
+    """Reason why a page could not be parsed."""
 
     outcome: str
     message: str = ""

@@ -72,7 +72,7 @@ class DecisionInProgress:
     entry: EntryRecorded
     before: EntryRecorded
     cause: str
-    """What the decision follows from: a handler called again with the same cause has to decide the same."""
+    """The cause of the decision: a handler called again with the same cause has to decide the same."""
 
 
 class OwnedShard:

@@ -1,4 +1,4 @@
-"""Phrases that identify block pages: challenges, captchas, denials, error pages, login walls.
+"""Phrases that identify block pages: challenges, captchas, denials, errors, logins.
 
 One table, open for additions: a phrase in lower case, the reason that it stands for, and the longest page on
 which it counts, as long pages only mention such things. Phrases are compared literally, with text whose white

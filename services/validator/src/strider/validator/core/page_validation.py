@@ -53,7 +53,7 @@ _BLOCKABLE_KINDS: Final = frozenset({DocumentKind.HTML, DocumentKind.TEXT})
 
 @dataclass(frozen=True, slots=True)
 class ValidationRules:
-    """What a page must have to count as content."""
+    """Requirements for a page to count as content."""
 
     min_body_bytes: int = 500
     """Of HTML, decoded."""

@@ -40,7 +40,7 @@ class BatchingPace:
 
     @property
     def pause_left_seconds(self) -> float:
-        """How long the next round trip has to wait."""
+        """Return the pause before the next round trip."""
         if not self._paused_until:
             return 0.0
         return max(0.0, self._paused_until - self._monotonic())
@@ -49,7 +49,7 @@ class BatchingPace:
 def pace_fetches(consumer: Any, pace: BatchingPace) -> None:
     """Have a started consumer of the library send no fetch during a pause.
 
-    What is to be fetched is looked up anew after the pause, so positions and assignment are current. The
+    What is to be fetched is looked up again after the pause, so positions and assignment are current. The
     library looks through all partitions whenever something was read of one: during a pause that is skipped,
     unless the last look has found something else to be done.
     """

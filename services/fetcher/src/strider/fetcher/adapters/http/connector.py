@@ -34,8 +34,8 @@ MAX_RECEIVE_BUFFER_BYTES: Final = 128 * 1024
 """Receive buffer of one connection, in bytes; the system takes twice that in all.
 
 By default it grows for fast readers up to 32 MB: a thousand large pages that wait for memory would fill what
-all connections of the machine share, and none of them would go on. At this size a site 100 ms away can still
-send a megabyte a second.
+all connections of the machine share, and none of them would continue. At this size a site 100 ms away can
+still send a megabyte a second.
 """
 MIN_RECEIVE_BUFFER_BYTES: Final = 32 * 1024
 BUDGET_DIVISOR: Final = 4

@@ -55,7 +55,7 @@ class FetchFailure(Exception):
 
 
 class RequestPhase(StrEnum):
-    """How far a request had come."""
+    """Progress of a request."""
 
     CONNECTING = "connecting"
     HANDSHAKE = "handshake"

@@ -47,7 +47,7 @@ from .exchange import ResponseBody
 
 STATUS_PROXY_AUTH_REQUIRED: Final = 407
 STATUS_REQUEST_TIMEOUT: Final = 408
-"""What servers send when they close a kept connection as idle; it can cross a request on its way."""
+"""Sent by servers that close a kept connection as idle; it can cross a request on its way."""
 PROXY_AUTH_REQUIRED: Final = FailedFetch(ErrorClass.PROXY_AUTH, "the proxy requires authentication")
 
 
@@ -125,7 +125,7 @@ class RequestRunner:
         )
 
     async def _follow_robots_redirects(self, active: ActiveRequest) -> FetchResult:
-        """Send the request; for a robots.txt also follow its redirects, each refused or allowed anew."""
+        """Send the request; for a robots.txt also follow its redirects, each refused or allowed again."""
         request, url = active.request, active.request.url
         while True:
             chain = active.redirect_chain

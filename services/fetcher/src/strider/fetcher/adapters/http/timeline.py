@@ -56,7 +56,7 @@ class RequestTimeline:
     remote_address: str = ""
     """The peer's address: that of the proxy, if there is one."""
     failure: FetchFailure | None = None
-    """What a hook has refused: libraries may replace its exception by one of their own."""
+    """The refusal of a hook: libraries may replace its exception by one of their own."""
 
     @property
     def is_connection_reused(self) -> bool:
@@ -65,7 +65,7 @@ class RequestTimeline:
 
     @property
     def phase(self) -> RequestPhase:
-        """How far the request has come."""
+        """Return the progress of the request."""
         if self.has_response_head:
             return RequestPhase.RESPONSE_STARTED
         if self.head_sent_at:

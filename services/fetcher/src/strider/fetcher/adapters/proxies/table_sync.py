@@ -1,4 +1,4 @@
-"""Synchronizes the proxy pool with its table in PostgreSQL: loads proxies, saves their health.
+"""Synchronizes the proxy pool with its table in PostgreSQL.
 
 An unavailable database stops nothing: the known proxies are used, and their health is saved later. A proxy
 whose password cannot be decrypted is skipped and logged.

@@ -31,7 +31,7 @@ _log = logger("uplink")
 
 @dataclass(frozen=True, slots=True)
 class ConnectivityOptions:
-    """How connectivity is checked. The check of a failure must fit into the margin of its lease."""
+    """Options of the connectivity check. The check of a failure must fit into the margin of its lease."""
 
     endpoints: Sequence[str] = ()
     """host:port; reaching one proves that we are online. Empty: nothing is checked."""
@@ -44,7 +44,7 @@ class ConnectivityOptions:
     log_seconds: float = 30.0
     """Between two log lines while we are offline."""
     wait_seconds: float = 20.0
-    """How long a caller waits for the network before it is told that it is unavailable."""
+    """How long a caller waits for the network before it is refused as unavailable."""
 
 
 class ConnectivityMonitor:

@@ -1,4 +1,4 @@
-"""Heartbeat of a fetcher every 30 seconds: its status, current URL and counts, for dashboards.
+"""Heartbeat of a fetcher every 30 seconds: its status, current URL and counts.
 
 An unavailable store is reported elsewhere, and stops no heartbeat.
 """

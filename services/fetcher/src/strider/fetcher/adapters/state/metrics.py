@@ -62,7 +62,7 @@ class FetchMetrics:
 
     @property
     def in_flight(self) -> int:
-        """How many requests are running."""
+        """Return the number of running requests."""
         return len(self._in_flight)
 
     @property

@@ -119,7 +119,7 @@ _CODE_GUTTER_SELECTOR: Final = (
     "td.linenos,td.lineno,td.gutter,td.rouge-gutter,span.linenos,span.lineno,div.linenodiv,"
     "a.headerlink,a.header-anchor,a.anchor-link,a.hash-link"
 )
-"""What documentation generators put beside the text: line numbers, and links of headings to themselves.
+"""Additions of documentation generators: line numbers, and links of headings to themselves.
 
 Searched only in pages with code.
 """

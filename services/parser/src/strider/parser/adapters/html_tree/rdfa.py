@@ -60,7 +60,7 @@ _VALUE_ATTRIBUTES: Final = {"data": "value", "meter": "value", "time": "datetime
 
 @dataclass(frozen=True, slots=True)
 class _RdfaScope:
-    """What an element inherits."""
+    """Context that an element inherits."""
 
     subject: str
     target: str

@@ -2,7 +2,7 @@
 
 Finding elements of one tag is a search in that row, and selecting elements of several tags a mask over it,
 both in C; a Python decision for each node would cost twice as much as the traversal. Tag ids are cheaper than
-tag names, which are built anew for each node; only HTML elements have fixed ones.
+tag names, which are built again for each node; only HTML elements have fixed ones.
 """
 
 from __future__ import annotations

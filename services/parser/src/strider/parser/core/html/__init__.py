@@ -1,1 +1,1 @@
-"""Interpret extracted HTML: metadata, links, directives, pagination, page kind, authors, dates."""
+"""Interpret extracted HTML: metadata, links, pagination, page kind, authors, dates."""

@@ -81,7 +81,7 @@ class MetaTag(NamedTuple):
 
 
 class ExtractionDepth(NamedTuple):
-    """Which parts of a page the HTML reader has to extract."""
+    """Parts of a page that the HTML reader extracts."""
 
     has_blocks: bool = False
     """Whether to extract blocks and whatever main text, dates and authors need."""

@@ -273,7 +273,7 @@ def _page_of_url(url: str, pattern: str, members: dict[str, int]) -> int:
         for target, number in members.items()
         if (own_number := _digits_at_pattern(target, pattern))
     )
-    if len(pairs) < 2:  # noqa: PLR2004  # no step can be told from one
+    if len(pairs) < 2:  # noqa: PLR2004  # one pair shows no step
         return own
     (first, found), (second, further) = pairs[0], pairs[1]
     step = (further - found) / (second - first) if second != first else 1
