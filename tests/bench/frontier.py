@@ -27,7 +27,7 @@ from strider.frontier.models import (
     EntryDisposition,
     HostGroupState,
     Lease,
-    RefusedUrl,
+    RefusedFingerprint,
 )
 from strider.frontier.redis.lease_marks import RedisLeaseMarks
 from strider.frontier.redis.working_set import RedisWorkingSet
@@ -143,7 +143,7 @@ class Bench:
         for first in range(numbers.start, numbers.stop, 1_000):
             part = range(first, min(first + 1_000, numbers.stop))
             await self._set.accept(
-                shard, 1, (), refused=[RefusedUrl(scope, _fingerprint(each)) for each in part]
+                shard, 1, (), refused=[RefusedFingerprint(scope, _fingerprint(each)) for each in part]
             )
 
     def floor(self) -> Floor:

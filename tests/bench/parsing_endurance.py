@@ -20,7 +20,7 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.topics import PAGES_FETCHED
-from strider.parser.adapters.workers.pool import WorkerPool
+from strider.parser.adapters.workers.pool import ParserWorkerPool
 from strider.parser.adapters.workers.worker import WorkerConfig
 from strider.runtime.clocks import SystemClock
 from tests.unit.parser.pages import ARecord, a_page
@@ -55,7 +55,7 @@ def _pages() -> Iterator[tuple[bytes, bytes]]:
 class _Peaks:
     """The most that each worker held, for as long as it was there."""
 
-    def __init__(self, parsers: WorkerPool) -> None:
+    def __init__(self, parsers: ParserWorkerPool) -> None:
         self._parsers = parsers
         self.of_worker: dict[int, float] = {}
 
@@ -69,7 +69,7 @@ class _Peaks:
 
 
 async def _read(count: int) -> _Peaks:
-    parsers = WorkerPool(
+    parsers = ParserWorkerPool(
         WorkerConfig(parent_pid=os.getpid()),
         _CODEC,
         workers=WORKERS,

@@ -34,7 +34,7 @@ from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import OutgoingMessage
 from strider.messaging.topics import apply_topics
 from strider.parser.adapters.page_reader import PageReader, make_reader
-from strider.parser.adapters.workers.pool import WorkerPool
+from strider.parser.adapters.workers.pool import ParserWorkerPool
 from strider.parser.adapters.workers.worker import WorkerConfig
 from strider.parser.core import ParseLimits, fit_event
 from strider.runtime.clocks import SystemClock
@@ -128,7 +128,7 @@ async def _handed_over(rounds: int, count: int) -> list[float]:
     """CPU seconds a page of both processes, beyond what the worker does with it."""
     body, event = _page()
     page, record = _CODEC.decode(PAGES_FETCHED, event), ARecord(event)
-    parsers = WorkerPool(
+    parsers = ParserWorkerPool(
         WorkerConfig(parent_pid=os.getpid(), reader_factory=f"{__name__}:make_known_reader"),
         _CODEC,
         workers=1,

@@ -24,6 +24,7 @@ MOST_SIBLINGS = 2
 """Modules of one folder that begin with the same word; three are a package."""
 MOST_FILE_LINES = 400
 MOST_FUNCTION_LINES = 40
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @cache
@@ -117,14 +118,16 @@ def long_functions(root: Path) -> list[str]:
 
 
 def late_constants(root: Path) -> list[str]:
-    """Find constants that stand below a function that uses them."""
+    """Find constants that stand below a function that uses them; tables of functions have to stand there."""
     found = []
     for path in shipped(root):
         body = tree(path).body
+        own = {node.name for node in body if isinstance(node, _DEFINITIONS)}
         defined = {
             target.id: node.lineno
             for node in body
             if isinstance(node, (ast.Assign, ast.AnnAssign))
+            and not own & {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
             for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
             if isinstance(target, ast.Name) and target.id.lstrip("_").isupper()
         }
@@ -140,7 +143,7 @@ def late_constants(root: Path) -> list[str]:
 def _first_uses(body: list[ast.stmt]) -> dict[str, int]:
     first: dict[str, int] = {}
     for node in body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(node, _DEFINITIONS):
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
                     first.setdefault(inner.id, inner.lineno)

@@ -9,7 +9,7 @@ from strider.frontier.models import (
     EntryDisposition,
     EntryLookupResult,
     LookupStatus,
-    RefusedUrl,
+    RefusedFingerprint,
     RunEntryCounts,
 )
 
@@ -19,7 +19,7 @@ from .implementations import EPOCH, SHARD, FrontierWorld, accepted, page
 async def test_refusals_are_remembered_and_not_asked_about_again(frontier: FrontierWorld) -> None:
     """A link that scope refuses on every page is looked at once."""
     await frontier.open()
-    refused = RefusedUrl("news", key_fingerprint(page("x").url_key))
+    refused = RefusedFingerprint("news", key_fingerprint(page("x").url_key))
 
     await frontier.working_set.accept(SHARD, EPOCH, [], refused=[refused])
 
@@ -98,7 +98,7 @@ async def test_many_refusals_are_remembered_in_one_call(frontier: FrontierWorld)
     """Accepted and refused pages of a batch are told together, whichever are more."""
     await frontier.open()
     refused = [page(f"refused-{number}") for number in range(2_100)]
-    seen = [RefusedUrl("news", key_fingerprint(entry.url_key)) for entry in refused]
+    seen = [RefusedFingerprint("news", key_fingerprint(entry.url_key)) for entry in refused]
 
     await frontier.working_set.accept(SHARD, EPOCH, [accepted(page("x"))], refused=seen)
 

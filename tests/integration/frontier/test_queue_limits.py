@@ -21,7 +21,7 @@ from strider.frontier.models import (
     LogPassPart,
     LookupStatus,
     QueueLimits,
-    RefusedUrl,
+    RefusedFingerprint,
     StartResult,
 )
 from strider.frontier.redis.lease_marks import RedisLeaseMarks
@@ -180,7 +180,7 @@ async def test_on_a_full_server_the_older_memory_of_what_was_seen_goes_first(
     before = (await frontier.stats(SHARD, EPOCH)).seen
 
     async with filled(redis, percent=97):
-        await frontier.accept(SHARD, EPOCH, [], refused=[RefusedUrl("news", 3)])
+        await frontier.accept(SHARD, EPOCH, [], refused=[RefusedFingerprint("news", 3)])
 
     known = await frontier.lookup(SHARD, EPOCH, [question(accepted(1)), question(accepted(2))])
     assert before == 2
@@ -222,7 +222,7 @@ async def test_what_was_seen_expires_between_one_week_and_two(
     frontier: RedisWorkingSet, redis: Redis
 ) -> None:
     """With nothing set, memory of what was seen is bounded by itself: two generations of seven days."""
-    await frontier.accept(SHARD, EPOCH, [], refused=[RefusedUrl("news", 1)])
+    await frontier.accept(SHARD, EPOCH, [], refused=[RefusedFingerprint("news", 1)])
 
     keys = await redis.command("KEYS", f"strider:shard:{{{SHARD}}}:seen:*")
     lifetimes = [timedelta(milliseconds=await redis.command("PTTL", key)) for key in keys]
@@ -237,7 +237,7 @@ async def test_what_was_seen_takes_ten_bytes_a_url(frontier: RedisWorkingSet, re
     count = 40_000
     fingerprints = [int(sha256(b"%d" % number).hexdigest()[:16], 16) for number in range(count)]
     for first in range(0, count, 1_000):
-        seen = [RefusedUrl("news", each) for each in fingerprints[first : first + 1_000]]
+        seen = [RefusedFingerprint("news", each) for each in fingerprints[first : first + 1_000]]
         await frontier.accept(SHARD, EPOCH, [], refused=seen)
 
     keys = await redis.command("KEYS", f"strider:shard:{{{SHARD}}}:seen:*")
@@ -272,7 +272,7 @@ async def test_a_large_shard_is_dropped_whole(frontier: RedisWorkingSet, redis: 
     await frontier.set_host_groups(SHARD, EPOCH, groups)
     await frontier.accept(SHARD, EPOCH, [accepted(1, f"h{number}.test") for number in range(0, 4_500, 9)])
     for number in range(3):
-        seen = [RefusedUrl(f"scope-{number}", fingerprint * 10**15) for fingerprint in range(900)]
+        seen = [RefusedFingerprint(f"scope-{number}", fingerprint * 10**15) for fingerprint in range(900)]
         await frontier.accept(SHARD, EPOCH, [], refused=seen)
 
     await frontier.begin_rebuild(SHARD, EPOCH)

@@ -29,7 +29,7 @@ from strider.contracts.generated.topics import (
 from strider.contracts.ids import key_fingerprint, seen_scope
 from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS
 from strider.contracts.partitioning import shard_of_host
-from strider.frontier.models import RefusedUrl
+from strider.frontier.models import RefusedFingerprint
 from strider.frontier.redis.working_set import RedisWorkingSet
 from strider.storage.redis import RedisOptions, connect
 from strider.validator.adapters import PageSplicer
@@ -66,7 +66,7 @@ def know(redis_url: str, job_id: str, url: str) -> None:
         await frontier.take_over(shard, 1)
         await frontier.begin_rebuild(shard, 1)
         await frontier.finish_rebuild(shard, 1, groups=(), sequence=0)
-        seen = RefusedUrl(seen_scope(job_id, a_spec().crawl_spec_id), key_fingerprint(hash_of(url)))
+        seen = RefusedFingerprint(seen_scope(job_id, a_spec().crawl_spec_id), key_fingerprint(hash_of(url)))
         await frontier.accept(shard, 1, [], refused=[seen])
         await redis.close()
 

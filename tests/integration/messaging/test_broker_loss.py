@@ -80,7 +80,7 @@ async def test_a_member_goes_on_after_the_broker_was_killed(own_kafka: RunningSe
     with pytest.raises(Unavailable):
         await bus.ping()
     assert await consumer.poll(max_records=100, timeout_seconds=0.5) == {}
-    ages = [p.answered_seconds_ago for p in consumer.progress().values()]
+    ages = [p.last_response_seconds_ago for p in consumer.progress().values()]
     assert all(age is not None and age > 0.4 for age in ages)
     (held,) = [p for p in consumer.assignment() if consumer.progress()[p].position]
     with pytest.raises(Unavailable):

@@ -17,7 +17,7 @@ from typing import Any
 
 from strider.parser.core.content.plain_text import strip_markup
 from strider.parser.core.html.metadata import resolve_url
-from strider.parser.core.lists.feed_timestamps import to_iso_utc
+from strider.parser.core.lists.timestamps import to_iso_utc
 
 BASE = "https://page.invalid/"
 _EXPECT = re.compile(rb"Expect:\s*(.*?)\s*(?:-->|\n)")

@@ -12,7 +12,7 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
-from strider.parser.adapters.workers.pool import WorkerPool
+from strider.parser.adapters.workers.pool import ParserWorkerPool
 from strider.parser.adapters.workers.worker import WorkerConfig
 from strider.parser.core import ParseLimits
 from strider.runtime.clocks import SystemClock
@@ -105,8 +105,8 @@ PDFS: dict[str, tuple[Callable[[], bytes], frozenset[str]]] = {
 
 
 @asynccontextmanager
-async def one_worker() -> AsyncIterator[WorkerPool]:
-    parsers = WorkerPool(
+async def one_worker() -> AsyncIterator[ParserWorkerPool]:
+    parsers = ParserWorkerPool(
         WorkerConfig(
             parent_pid=os.getpid(),
             limits=ParseLimits(pdf_seconds=0.5),
@@ -126,7 +126,7 @@ async def one_worker() -> AsyncIterator[WorkerPool]:
         await parsers.close()
 
 
-async def read(parsers: WorkerPool, body: bytes) -> PageParsed:
+async def read(parsers: ParserWorkerPool, body: bytes) -> PageParsed:
     page = a_page(b"", body_object="2026-11-18/ab/abcd")
     encoded = CODEC.encode(PAGES_FETCHED, page)
     parsed = await parsers.parse(page, ARecord(encoded.value, encoded.headers), body)

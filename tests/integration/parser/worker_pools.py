@@ -12,7 +12,7 @@ from typing import Any
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import PAGES_FETCHED
-from strider.parser.adapters.workers.pool import WorkerPool
+from strider.parser.adapters.workers.pool import ParserWorkerPool
 from strider.parser.adapters.workers.worker import WorkerConfig
 from strider.parser.topology import ParsedPage
 from strider.runtime.clocks import SystemClock
@@ -30,12 +30,12 @@ async def some_workers(
     *,
     reader_factory: str = "tests.integration.parser.hostile_reader:make_reader",
     **options: Any,
-) -> AsyncIterator[WorkerPool]:
+) -> AsyncIterator[ParserWorkerPool]:
     rare_defaults = {"page_seconds": 0.5, "memory_mb": 256, "has_object_store": True}
     config = {**rare_defaults, "reader_factory": reader_factory, **options}
     returns_events = config.pop("returns_events", False)
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "POSTGRES_DSN": "secret"}
-    parsers = WorkerPool(
+    parsers = ParserWorkerPool(
         WorkerConfig(parent_pid=os.getpid(), **config),
         CODEC,
         workers=count,
@@ -51,13 +51,15 @@ async def some_workers(
         await parsers.close()
 
 
-async def parse(parsers: WorkerPool, path: str = "/page", body: bytes = BODY, **fields: Any) -> ParsedPage:
+async def parse(
+    parsers: ParserWorkerPool, path: str = "/page", body: bytes = BODY, **fields: Any
+) -> ParsedPage:
     page = a_page(body, url=f"https://site.test{path}", **fields)
     encoded = CODEC.encode(PAGES_FETCHED, page)
     return await parsers.parse(page, ARecord(encoded.value, encoded.headers), body)
 
 
-async def parse_elsewhere(parsers: WorkerPool, body: bytes) -> ParsedPage:
+async def parse_elsewhere(parsers: ParserWorkerPool, body: bytes) -> ParsedPage:
     """Parse a page whose body is in the object store."""
     page = a_page(b"", body_object="2026-11-18/ab/abcd")
     encoded = CODEC.encode(PAGES_FETCHED, page)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strider.contracts.generated.events import Echoed, EchoRequested
-from strider.echo.core import Rules, answer
+from strider.echo.core import Rules, echo_of
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,6 @@ from strider.echo.core import Rules, answer
 def test_a_request_is_answered_or_refused(text: str, outcome: str, echo: str) -> None:
     request = EchoRequested(request_id="r1", host="a.test", text=text, sent_at_ms=5)
 
-    answered = answer(request, Rules(prefix="> ", max_text_chars=20))
+    answered = echo_of(request, Rules(prefix="> ", max_text_chars=20))
 
     assert answered == Echoed(request_id="r1", host="a.test", outcome=outcome, text=echo, requested_at_ms=5)

@@ -27,7 +27,7 @@ from strider.contracts.generated.topics import (
 from strider.contracts.ids import key_fingerprint, seen_scope
 from strider.contracts.multipart_pages import MORE_PARTS_HEADERS, closing_headers
 from strider.contracts.partitioning import shard_of_host
-from strider.frontier.models import RefusedUrl
+from strider.frontier.models import RefusedFingerprint
 from strider.link_ingestion.topology import PAGES_GROUP, SEEDS_GROUP
 from strider.messaging.inprocess import simulate
 
@@ -59,7 +59,7 @@ async def know(world: World, *urls: str) -> None:
         await world.frontier.begin_rebuild(shard, 1)
         await world.frontier.finish_rebuild(shard, 1, groups=(), sequence=0)
         seen = [
-            RefusedUrl(scope, key_fingerprint(hash_of(url)))
+            RefusedFingerprint(scope, key_fingerprint(hash_of(url)))
             for url in urls
             if shard_of_host(url.split("/")[2], SHARDS) == shard
         ]

@@ -10,7 +10,7 @@ import pytest
 
 from strider.contracts.generated.events import PageParsed
 from strider.parser.core import ParseLimits
-from strider.parser.core.lists.feed_timestamps import to_iso_utc
+from strider.parser.core.lists.timestamps import to_iso_utc
 
 from .pages import read
 

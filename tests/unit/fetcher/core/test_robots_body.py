@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from strider.fetcher.core import FetchedResponse, decode_robots_body
-from strider.fetcher.core.robots_body import MAX_GZIP_MEMBERS, RobotsDirectives, read_robots_directives
+from strider.fetcher.core.robots_body import MAX_GZIP_MEMBERS, RobotsFileFacts, read_robots_directives
 from tests.unit.fetcher.builders import a_head, a_response
 
 RULES = "User-agent: *\nDisallow: /a\n"
@@ -134,22 +134,22 @@ def test_rules_before_a_fault_are_binding() -> None:
 @pytest.mark.parametrize(
     ("text", "wishes"),
     [
-        pytest.param("", RobotsDirectives(), id="nothing"),
-        pytest.param("User-agent: *\nCrawl-delay: 3\n", RobotsDirectives(3.0), id="delay"),
+        pytest.param("", RobotsFileFacts(), id="nothing"),
+        pytest.param("User-agent: *\nCrawl-delay: 3\n", RobotsFileFacts(3.0), id="delay"),
         pytest.param(
             "User-agent: strider\nCrawl-delay: 5\n\nUser-agent: *\nCrawl-delay: 1",
-            RobotsDirectives(5.0),
+            RobotsFileFacts(5.0),
             id="ours",
         ),
         pytest.param(
             "Sitemap: https://a.test/s.xml\nSitemap: /t.xml\nSitemap: ftp://x/\nSitemap: https://a.test/s.xml",
-            RobotsDirectives(sitemaps=("https://a.test/s.xml", "https://a.test/t.xml")),
+            RobotsFileFacts(sitemaps=("https://a.test/s.xml", "https://a.test/t.xml")),
             id="sitemaps",
         ),
-        pytest.param("Crawl-delay: 3\n" + "#" * 200_000, RobotsDirectives(), id="too-long-to-read-here"),
+        pytest.param("Crawl-delay: 3\n" + "#" * 200_000, RobotsFileFacts(), id="too-long-to-read-here"),
     ],
 )
-def test_delay_and_sitemaps_are_read_from_the_text(text: str, wishes: RobotsDirectives) -> None:
+def test_delay_and_sitemaps_are_read_from_the_text(text: str, wishes: RobotsFileFacts) -> None:
     found = read_robots_directives(
         text, url="https://a.test/robots.txt", user_agent="Strider/1.0 (+x)", max_sitemap_bytes=1000
     )

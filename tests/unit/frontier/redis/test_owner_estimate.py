@@ -36,12 +36,12 @@ def test_a_slow_answer_is_better_than_none() -> None:
 def test_a_header_that_begins_anew_is_not_taken_for_an_older_one() -> None:
     """And the clock that told the time is the same."""
     reckoning = OwnerEstimate()
-    reckoning.record_answer(7)
-    reckoning.record_answer(5)
+    reckoning.record_reply(7)
+    reckoning.record_reply(5)
     reckoning.record_clock(1_000_000, sent_at=10.0, received_at=10.0)
-    assert reckoning.last_answered_call == 7
+    assert reckoning.last_completed_call == 7
 
     reckoning.reset()
 
-    assert reckoning.last_answered_call == 0
+    assert reckoning.last_completed_call == 0
     assert reckoning.clock_bounds(10.0) == (999_000, 1_001_000)

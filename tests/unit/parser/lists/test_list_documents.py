@@ -16,9 +16,9 @@ from strider.contracts.generated.topics import PAGES_PARSED
 from strider.parser.core import ParseLimits, fit_event
 from strider.parser.core.event_size import ENTRY_COLUMNS, join_parts
 from strider.parser.core.lists.feed import parse_feed
-from strider.parser.core.lists.feed_timestamps import _parse_rfc_822, _parse_words, to_iso_utc
 from strider.parser.core.lists.json_feed import parse_json_feed
 from strider.parser.core.lists.models import MAX_DETAIL_BYTES, ListDocument
+from strider.parser.core.lists.timestamps import _parse_rfc_822, _parse_words, to_iso_utc
 from tests.unit.parser.pages import read
 
 CODEC = Codec(SchemaStore.bundled())

@@ -18,7 +18,7 @@ from strider.cli.options import AllowPrivate, Contact, ExtractionOption, Headers
 app = typer.Typer(add_completion=False)
 
 
-class CrawlScope(StrEnum):
+class ScopeOption(StrEnum):
     """Scope of the links that are followed."""
 
     HOST = "host"
@@ -52,7 +52,7 @@ MaxDepth = Annotated[
     int, typer.Option(help="Links to follow from a start URL, at most 10; 0: the start pages only.")
 ]
 MaxSeconds = Annotated[int, typer.Option(min=0, help="Stop after this time; 0: no limit.")]
-Scope = Annotated[CrawlScope, typer.Option(help="Scope of links to follow.")]
+Scope = Annotated[ScopeOption, typer.Option(help="Scope of links to follow.")]
 Include = Annotated[
     list[str] | None, typer.Option(help="Follow only URLs that match this pattern; repeatable.")
 ]
@@ -106,7 +106,7 @@ def crawl(  # noqa: PLR0917  # options, which are given by name
     max_pages_per_domain: MaxPagesPerDomain = 0,
     max_depth: MaxDepth = 3,
     max_seconds: MaxSeconds = 0,
-    scope: Scope = CrawlScope.HOST,
+    scope: Scope = ScopeOption.HOST,
     include: Include = None,
     exclude: Exclude = None,
     extract: Extract = ExtractionOption.BASIC,

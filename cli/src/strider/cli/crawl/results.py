@@ -10,7 +10,7 @@ from dataclasses import field, fields
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from strider.cli.parse.page_fields import page_fields
+from strider.cli.parse.fields import page_fields
 from strider.contracts.fast_dataclass import fast_dataclass
 from strider.contracts.generated.enums import Decision, DecisionReason, ExtractionLevel
 from strider.contracts.generated.events import PageParsed, PageRejected, UrlsDecided

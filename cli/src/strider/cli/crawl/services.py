@@ -30,7 +30,7 @@ from strider.parser import topology as parsing
 from strider.parser.adapters.object_bodies import ObjectBodyStore
 from strider.parser.adapters.workers.config import worker_config
 from strider.parser.adapters.workers.inline import InlinePageParser
-from strider.parser.adapters.workers.pool import WorkerPool
+from strider.parser.adapters.workers.pool import ParserWorkerPool
 from strider.parser.settings import ParserSettings
 from strider.politeness import circuit_breaker as breaker
 from strider.runtime.consumer.ports import OnGivenUp
@@ -227,7 +227,7 @@ def make_fetcher(shared: SharedResources, config: ServiceConfig) -> PipelineServ
 def make_parser(shared: SharedResources, config: ServiceConfig) -> PipelineService:
     """Make the parser: in this process, with one worker process for large pages."""
     orders = worker_config(config.parser, has_object_store=True)
-    large = WorkerPool(
+    large = ParserWorkerPool(
         orders,
         Codec(SchemaStore.bundled()),
         workers=1,

@@ -65,6 +65,9 @@ class CheckReport:
         return all(finding.status is not CheckStatus.FAULT for finding in self.findings)
 
 
+REPORT_BUG: Final = "this is a bug in strider: please report it"
+
+
 def run_checks(checks: Iterable[Check], *, deadline_seconds: float = DEADLINE_SECONDS) -> CheckReport:
     """Run all checks at the same time; none takes longer than the deadline."""
     results: dict[int, Sequence[CheckFinding]] = {}
@@ -93,9 +96,6 @@ def run_checks(checks: Iterable[Check], *, deadline_seconds: float = DEADLINE_SE
         for finding in found.get(number, (_late(check, deadline_seconds),))
     ]
     return CheckReport(tuple(findings), has_hanging=any(thread.is_alive() for thread in threads))
-
-
-REPORT_BUG: Final = "this is a bug in strider: please report it"
 
 
 def _late(check: Check, seconds: float) -> CheckFinding:

@@ -202,6 +202,13 @@ def refused_attempt(text: str, refused: RefusedUrl, options: FetchOptions, *, cl
     return _failed_attempt(request, failed, clock=clock)
 
 
+_ERROR_BY_PART: Final = {
+    uplink.READINESS_PART: ErrorClass.OFFLINE,
+    rotation.READINESS_PART: ErrorClass.PROXY_UNREACHABLE,
+}
+"""Part that is unavailable → error class."""
+
+
 def _unavailable_attempt(request: FetchRequested, failure: Unavailable, *, clock: Clock) -> FetchAttempt:
     """Return the attempt for a request that cannot be made now; the service would wait and retry."""
     error = _ERROR_BY_PART.get(failure.dependency, ErrorClass.INTERNAL)
@@ -216,11 +223,7 @@ def _failed_attempt(request: FetchRequested, failed: FailedFetch, *, clock: Cloc
     )
 
 
-_ERROR_BY_PART: Final = {
-    uplink.READINESS_PART: ErrorClass.OFFLINE,
-    rotation.READINESS_PART: ErrorClass.PROXY_UNREACHABLE,
-}
-"""Part that is unavailable → error class."""
+_BAD_URL_DETAILS: Final = {"bad_host": "invalid host name"}
 
 
 def _refusal_text(refused: RefusedUrl) -> str:
@@ -229,9 +232,6 @@ def _refusal_text(refused: RefusedUrl) -> str:
     if refused.reason == DecisionReason.BAD_URL:
         return f"not a URL: {_BAD_URL_DETAILS.get(refused.detail, 'check its host and port')}"
     return refused.reason.replace("_", " ") + (f" ({refused.detail})" if refused.detail else "")
-
-
-_BAD_URL_DETAILS: Final = {"bad_host": "invalid host name"}
 
 
 def _fetch_request(url: str, options: FetchOptions, *, chain: tuple[str, ...], number: int) -> FetchRequested:

@@ -29,12 +29,12 @@ async def print_run_log(
 ) -> None:
     """Print the last lines of a run, or of all runs of a job; then new ones, with `follow`."""
     async with open_redis(require_address(REDIS)) as redis:
-        log = RunLog(redis, shards=target.settings.run.shards)
+        log = RunLogView(redis, shards=target.settings.run.shards)
         async for line in log.lines(run_id, most=lines, follow=follow):
             print(line if as_json else line_text(line), flush=follow)
 
 
-class RunLog:
+class RunLogView:
     """Stored log lines of runs and jobs."""
 
     def __init__(self, redis: Redis, *, shards: int) -> None:

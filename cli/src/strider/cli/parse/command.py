@@ -17,10 +17,10 @@ from strider.cli.exit_codes import CommandExit
 from strider.cli.output import fail, log_to_stderr, warn
 from strider.urls import RefusedUrl, to_wire_url
 
-from .page_fetch import fetch_page
-from .page_fields import failed_fields, is_parsed, page_text
+from .fields import failed_fields, is_parsed, page_text
 from .page_reader import open_parsers, read_all, read_one, read_page
 from .page_sources import STANDARD_INPUT, BadPageSource, PageSource, read_list
+from .single_page_crawl import fetch_page
 
 
 class ParseUsageError(Exception):

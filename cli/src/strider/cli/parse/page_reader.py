@@ -19,13 +19,13 @@ from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.events import PageFetched
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Header
-from strider.parser.adapters.workers.pool import ParserFault, WorkerPool
+from strider.parser.adapters.workers.pool import ParserFault, ParserWorkerPool
 from strider.parser.adapters.workers.worker import WorkerConfig
 from strider.parser.core import ParseLimits
 from strider.parser.core.event_size import join_parts
 from strider.runtime.clocks import SystemClock
 
-from .page_fields import failed_fields, page_fields
+from .fields import failed_fields, page_fields
 from .page_sources import BadPageSource, PageSource, load_page
 
 PAGES_PER_WORKER: Final = 16
@@ -48,10 +48,10 @@ class _NoRecord:
 
 
 @asynccontextmanager
-async def open_parsers(workers: int, limits: ParseLimits = FULL_LIMITS) -> AsyncIterator[WorkerPool]:
+async def open_parsers(workers: int, limits: ParseLimits = FULL_LIMITS) -> AsyncIterator[ParserWorkerPool]:
     """Start parser workers that extract everything, and stop them at the end."""
     orders = WorkerConfig(parent_pid=os.getpid(), limits=limits, has_object_store=True)
-    parsers = WorkerPool(
+    parsers = ParserWorkerPool(
         orders,
         Codec(SchemaStore.bundled()),
         workers=workers,
@@ -66,7 +66,7 @@ async def open_parsers(workers: int, limits: ParseLimits = FULL_LIMITS) -> Async
         await parsers.close()
 
 
-async def read_page(parsers: WorkerPool, page: PageFetched) -> dict[str, Any]:
+async def read_page(parsers: ParserWorkerPool, page: PageFetched) -> dict[str, Any]:
     """Parse one page, and return its fields."""
     try:
         parsed = await parsers.parse(page, _NoRecord(), page.body)
@@ -78,7 +78,7 @@ async def read_page(parsers: WorkerPool, page: PageFetched) -> dict[str, Any]:
     return page_fields(join_parts([part.event for part in (*parsed.earlier_parts, parsed)]), parsed.texts)
 
 
-async def read_source(parsers: WorkerPool, source: PageSource) -> dict[str, Any]:
+async def read_source(parsers: ParserWorkerPool, source: PageSource) -> dict[str, Any]:
     """Parse the page of a file; its fields include the file."""
     try:
         page = load_page(source)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from strider.cli.exit_codes import CommandExit
 from strider.cli.output import warn
-from strider.cli.parse.page_fields import page_fields
+from strider.cli.parse.fields import page_fields
 from strider.cli.parse.page_sources import fetched_event
 from strider.cli.suggestions import unknown_name
 from strider.parser.adapters.page_reader import make_reader

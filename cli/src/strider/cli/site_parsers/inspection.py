@@ -10,10 +10,10 @@ from typing import Any, Final
 from strider.cli.crawl.request import BadCrawlRequest, parse_seed
 from strider.cli.exit_codes import CommandExit
 from strider.cli.output import fail, log_to_stderr, print_table, warn
-from strider.cli.parse.page_fetch import fetch_page
-from strider.cli.parse.page_fields import is_parsed
+from strider.cli.parse.fields import is_parsed
 from strider.cli.parse.page_reader import FULL_LIMITS, open_parsers, read_page
 from strider.cli.parse.page_sources import BadPageSource, PageSource, load_page
+from strider.cli.parse.single_page_crawl import fetch_page
 from strider.contracts.generated.events import PageFetched
 from strider.parser.adapters.html_tree.site_selectors import find_broken_selectors
 from strider.parser.core import PARSER

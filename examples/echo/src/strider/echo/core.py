@@ -19,7 +19,7 @@ class Rules:
     max_text_chars: int = 10_000
 
 
-def answer(request: EchoRequested, rules: Rules) -> Echoed:
+def echo_of(request: EchoRequested, rules: Rules) -> Echoed:
     """Return the echo of a request, or its refusal: blank and very long texts have no echo."""
     text = request.text.strip()
     if not text:

@@ -9,7 +9,7 @@ from strider.contracts.generated.topics import ECHO_DLQ, ECHO_REQUESTS, ECHOES
 from strider.messaging.effects import Effects, Publish, Subscription
 from strider.messaging.ports import Record
 
-from .core import Rules, answer
+from .core import Rules, echo_of
 
 CONSUMES: Final = (ECHO_REQUESTS,)
 PRODUCES: Final = (ECHOES,)
@@ -28,5 +28,5 @@ class Echo:
 
     async def on_echo_requested(self, request: EchoRequested, _record: Record) -> Effects:
         """Echo one request."""
-        echoed = answer(request, self._rules)
+        echoed = echo_of(request, self._rules)
         return Effects(publish=(Publish(ECHOES, echoed),), outcome=echoed.outcome)

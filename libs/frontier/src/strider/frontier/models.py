@@ -60,7 +60,7 @@ class AcceptedEntry:
 
 
 @fast_dataclass(frozen=True, slots=True)
-class RefusedUrl:
+class RefusedFingerprint:
     """A URL refused for good: recorded as seen."""
 
     seen_scope: str

@@ -29,7 +29,7 @@ from .models import (
     LeaseSwap,
     LogPassPart,
     OutcomeStatus,
-    RefusedUrl,
+    RefusedFingerprint,
     ReleaseResult,
     RunEntryCounts,
     SeenBatch,
@@ -103,7 +103,12 @@ class WorkingSet(Protocol):
         """Return what is known of entries."""
 
     async def accept(
-        self, shard: int, epoch: int, accepted: Sequence[AcceptedEntry], *, refused: Sequence[RefusedUrl] = ()
+        self,
+        shard: int,
+        epoch: int,
+        accepted: Sequence[AcceptedEntry],
+        *,
+        refused: Sequence[RefusedFingerprint] = (),
     ) -> None:
         """Queue entries that are not open, record them as seen, count them; record refused URLs as seen."""
 

@@ -18,7 +18,7 @@ from strider.messaging.ports import Clock, Randomness
 T = TypeVar("T")
 
 
-class RetryPolicy(Protocol):
+class RetrySchedule(Protocol):
     """Waits between attempts; `strider.politeness` has the policies."""
 
     @property
@@ -35,7 +35,7 @@ def is_unavailable(failure: Exception) -> bool:
 
 
 async def retry(
-    policy: RetryPolicy,
+    policy: RetrySchedule,
     attempt: Callable[[], Awaitable[T]],
     *,
     clock: Clock,

@@ -88,6 +88,9 @@ def _truncate(text: str) -> str:
     return text if len(text) <= MAX_TEXT_CHARACTERS else text[:MAX_TEXT_CHARACTERS] + "…"
 
 
+_FIELDS: Final = (b"ts", b"level", b"event", b"text")
+
+
 def _parse_entry(job_id: str, entry: tuple[bytes, dict[bytes, bytes] | list[bytes]]) -> StoredLogLine:
     position, fields = entry
     values = fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2], strict=True))
@@ -95,6 +98,3 @@ def _parse_entry(job_id: str, entry: tuple[bytes, dict[bytes, bytes] | list[byte
     return StoredLogLine(
         position.decode(), JobLogLine(job_id=job_id, ts=ts, level=level, event=event, text=text)
     )
-
-
-_FIELDS: Final = (b"ts", b"level", b"event", b"text")

@@ -19,7 +19,7 @@ from strider.contracts.generated.events import FetchCompleted, FetchRequested, P
 from strider.contracts.generated.topics import FETCH_REQUESTS, FETCHER_DLQ, FETCHES_COMPLETED, PAGES_FETCHED
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
 from strider.messaging.ports import Clock, Record
-from strider.runtime.consumer.ports import DeadLetterObjectStore
+from strider.runtime.consumer.ports import DeadLetterBodyStore
 from strider.runtime.consumer.spec import ConsumerSettings
 
 from .core import (
@@ -109,7 +109,7 @@ class Fetcher:
         rules: RedirectRules,
         codec: Codec,
         clock: Clock,
-        objects: DeadLetterObjectStore | None = None,
+        objects: DeadLetterBodyStore | None = None,
         recorder: FetchRecorder | None = None,
     ) -> None:
         self._recorder = recorder or NullFetchRecorder()
@@ -180,7 +180,7 @@ class Fetcher:
         release = partial(_release_body, finished.held_body)
         return Effects((Publish(PAGES_FETCHED, page),), close, release, outcome=outcome), events.completed
 
-    async def _store_body(self, page: PageFetched, objects: DeadLetterObjectStore) -> PageFetched:
+    async def _store_body(self, page: PageFetched, objects: DeadLetterBodyStore) -> PageFetched:
         reference = await objects.put(page.body)
         return replace(page, body=b"", body_object=reference)
 

@@ -11,7 +11,7 @@ from strider.storage.objects import ObjectOptions, open_object_store
 from .adapters.metrics import ParserMetrics
 from .adapters.object_bodies import MissingBodyStore, ObjectBodyStore
 from .adapters.workers.config import check_site_parsers, worker_config
-from .adapters.workers.pool import WorkerPool
+from .adapters.workers.pool import ParserWorkerPool
 from .settings import ParserSettings
 from .topology import DEAD_LETTERS, GROUP, LIVE_TOPICS, SHADOW_GROUP, SHADOW_TOPICS, Parser, loop_settings
 
@@ -24,7 +24,7 @@ def build(process: ServiceContext[ParserSettings]) -> ServiceDefinition:
     objects = open_object_store(ObjectOptions(url), clock=clock) if url else None
     bodies = MissingBodyStore() if objects is None else ObjectBodyStore(objects)
     config = worker_config(settings, has_object_store=objects is not None)
-    parsers = WorkerPool(
+    parsers = ParserWorkerPool(
         config, process.codec, workers=settings.workers, clock=clock, environ=dict(os.environ)
     )
     specs = CrawlSpecCache(process.bus, process.codec, clock=clock)

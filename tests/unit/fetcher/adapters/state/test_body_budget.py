@@ -90,9 +90,9 @@ async def test_no_request_starts_while_the_budget_is_exceeded() -> None:
     await alone
 
     with pytest.raises(Unavailable, match="memory is unavailable: 101 bytes"):
-        await budget.wait_for_room()
+        await budget.wait_for_capacity()
     holding.release()
-    await budget.wait_for_room()
+    await budget.wait_for_capacity()
 
 
 async def test_a_dropped_hold_is_released() -> None:

@@ -17,7 +17,7 @@ from strider.politeness.robots.freshness import OriginRobots
 from strider.politeness.robots.robots_txt import RobotsTxt
 from strider.scheduler.core.entries.fetch_outcomes import OutcomeContext, apply_fetch_outcome, retry_or_close
 from strider.scheduler.core.entries.settlement import apply_settlement
-from strider.scheduler.core.entries.state import EntryDisposition, disposition_of, open_entry
+from strider.scheduler.core.entries.state import EntryFollowUp, disposition_of, open_entry
 from strider.scheduler.core.hosts.host_state import new_host_group
 from strider.scheduler.core.hosts.robots import NO_ROBOTS, CachedRobots
 from strider.scheduler.core.release.decision import ReleaseAction, ReleaseContext, decide_release
@@ -63,7 +63,7 @@ class Life(RuleBasedStateMachine):
 
     @property
     def is_open(self) -> bool:
-        return disposition_of(self.entry) in {EntryDisposition.QUEUE, EntryDisposition.IN_PIPELINE}
+        return disposition_of(self.entry) in {EntryFollowUp.QUEUE, EntryFollowUp.IN_PIPELINE}
 
     @rule(seconds=st.integers(0, 1000))
     def wait(self, seconds: int) -> None:
@@ -144,7 +144,7 @@ def test_the_record_alone_says_where_an_entry_is() -> None:
         for state in ("pending", "in_progress", "completed")
     }
     assert fates == {
-        "pending": EntryDisposition.QUEUE,
-        "in_progress": EntryDisposition.IN_PIPELINE,
-        "completed": EntryDisposition.CLOSE,
+        "pending": EntryFollowUp.QUEUE,
+        "in_progress": EntryFollowUp.IN_PIPELINE,
+        "completed": EntryFollowUp.CLOSE,
     }

@@ -15,8 +15,8 @@ from strider.scheduler.core.hosts.robots import (
     NO_ROBOTS,
     ROBOTS_JOB,
     CachedRobots,
+    EntryRobotsVerdict,
     RobotsDecision,
-    RobotsVerdict,
     check_robots,
     parse_robots,
     robots_fetch_result,
@@ -34,7 +34,7 @@ def known(state: RobotsState, **changes: Any) -> CachedRobots:
     return parse_robots(replace(OriginRobots(state=state, expires_at_ms=LATER), **changes))
 
 
-def ask(rules: CachedRobots, entry: Any = None, **spec: Any) -> RobotsVerdict:
+def ask(rules: CachedRobots, entry: Any = None, **spec: Any) -> EntryRobotsVerdict:
     return check_robots(entry or an_entry(), a_spec(**spec), rules, user_agent=AGENT, now_ms=NOW)
 
 
@@ -54,7 +54,7 @@ def test_robots_come_first() -> None:
 def test_rules_decide(text: str, is_allowed: bool) -> None:
     answer = ask(known(RobotsState.FETCHED, text=text))
 
-    denied = RobotsVerdict(RobotsDecision.DENIED, reason=DecisionReason.ROBOTS_DENIED)
+    denied = EntryRobotsVerdict(RobotsDecision.DENIED, reason=DecisionReason.ROBOTS_DENIED)
     assert answer == (ALLOWED if is_allowed else denied)
 
 
@@ -84,7 +84,7 @@ def test_a_spec_may_leave_robots_out() -> None:
 def test_what_cannot_be_reached_is_waited_for() -> None:
     rules = known(RobotsState.UNREACHABLE, unreachable_since_ms=NOW - 1000, failures=3)
 
-    assert ask(rules) == RobotsVerdict(RobotsDecision.WAIT, again_at_ms=LATER)
+    assert ask(rules) == EntryRobotsVerdict(RobotsDecision.WAIT, again_at_ms=LATER)
 
 
 def test_waiting_ends_with_the_patience() -> None:

@@ -32,14 +32,14 @@ def compile_writer(node: SchemaNode) -> WriteFunction | None:
     source = _WriterSource()
     try:
         name = source.function(node)
-    except _UnsupportedTypeError:
+    except _UnwritableTypeError:
         return None
     exec("\n".join(source.functions), source.names)  # noqa: S102  # names are ours, and of schemas we have read
     found: WriteFunction = source.names[name]
     return found
 
 
-class _UnsupportedTypeError(Exception):
+class _UnwritableTypeError(Exception):
     """A type that only fastavro writes."""
 
 
@@ -159,7 +159,7 @@ class _WriterSource:
         if kind == "record":
             return [f"{self.function(node)}({value})"]
         if kind not in _SIMPLE_WRITES:
-            raise _UnsupportedTypeError(kind)
+            raise _UnwritableTypeError(kind)
         return [_SIMPLE_WRITES[kind].format(value)]
 
     def _sized(self, encoded: str) -> list[str]:
@@ -181,7 +181,7 @@ class _WriterSource:
         kinds = [part.kind for part in node.children]
         others = [kind for kind in kinds if kind != "null"]
         if len(kinds) != 2 or len(others) != 1 or others[0] not in _PYTHON_TYPES:  # noqa: PLR2004  # null and another
-            raise _UnsupportedTypeError(node.kind)
+            raise _UnwritableTypeError(node.kind)
         at, given = kinds.index(others[0]), self._unique_name("v")
         exact = f"exactly({given}, {_PYTHON_TYPES[others[0]].__name__})"
         parts = [repr(_write_long(at)), *self._parts(node.children[at], exact)]

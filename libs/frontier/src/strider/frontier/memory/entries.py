@@ -22,7 +22,7 @@ from strider.frontier.models import (
     EntryLookup,
     EntryLookupResult,
     LookupStatus,
-    RefusedUrl,
+    RefusedFingerprint,
     RunEntryCounts,
     SeenBatch,
     SeenEntry,
@@ -30,7 +30,7 @@ from strider.frontier.models import (
 from strider.frontier.rebuild_records import RecordedEntry
 
 from .host_groups import HostGroups
-from .models import EntryPhase, EntrySlot, HostGroup
+from .models import EntryPhase, EntrySlot, MemoryHostGroup
 from .parked import ParkedEntries
 from .seen import SeenSets
 
@@ -90,13 +90,13 @@ class ShardEntries:
         opened = 0
         for entry in entries:
             name = entry_id(entry.job_id, entry.url_key)
-            if self.parked.unpark_if_room(entry, name, self.groups.get(entry.group), now_ms):
+            if self.parked.unpark_if_capacity(entry, name, self.groups.get(entry.group), now_ms):
                 self._add_slot(EntryPhase.QUEUED, name, entry)
                 self.queue(name, now_ms)
                 opened += 1
         return opened
 
-    def record_refused(self, seen: Iterable[RefusedUrl], now_ms: int) -> None:
+    def record_refused(self, seen: Iterable[RefusedFingerprint], now_ms: int) -> None:
         """Record URLs that were refused for good."""
         for each in seen:
             self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=now_ms, now_ms=now_ms)
@@ -166,7 +166,7 @@ class ShardEntries:
             heappop(self._delayed)
         return None
 
-    def pop(self, group: HostGroup, priority: int) -> tuple[str, EntrySlot] | None:
+    def pop(self, group: MemoryHostGroup, priority: int) -> tuple[str, EntrySlot] | None:
         """Remove and return the first entry of a queue of a host group."""
         queue = group.queues[priority]
         while queue:

@@ -32,7 +32,7 @@ from strider.frontier.models import (
     LogPassPart,
     OutcomeStatus,
     QueueLimits,
-    RefusedUrl,
+    RefusedFingerprint,
     ReleaseResult,
     RunEntryCounts,
     SeenBatch,
@@ -139,7 +139,12 @@ class MemoryFrontier:
         return known(self._ready(shard, epoch).entries, lookups, self._now_ms())
 
     async def accept(
-        self, shard: int, epoch: int, accepted: Sequence[AcceptedEntry], *, refused: Sequence[RefusedUrl] = ()
+        self,
+        shard: int,
+        epoch: int,
+        accepted: Sequence[AcceptedEntry],
+        *,
+        refused: Sequence[RefusedFingerprint] = (),
     ) -> None:
         """Queue entries that are not open; record refused URLs as seen."""
         entries, now_ms = self._ready(shard, epoch).entries, self._now_ms()

@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heappush
 from strider.frontier.constants import PRIORITIES, START_TOLERANCE_MS
 from strider.frontier.models import HostGroupState, LeaseState
 
-from .models import NO_QUEUE, HeldLease, HostGroup, LeaseProgress
+from .models import NO_QUEUE, HeldLease, LeaseProgress, MemoryHostGroup
 
 _SPARE_HEAP_ITEMS = 64
 
@@ -21,17 +21,17 @@ class HostGroups:
 
     def __init__(self, *, default_delay_ms: int) -> None:
         self._default_delay_ms = default_delay_ms
-        self._groups: dict[str, HostGroup] = {}
+        self._groups: dict[str, MemoryHostGroup] = {}
         self._due: tuple[list[tuple[int, str]], ...] = tuple([] for _ in PRIORITIES)
 
     def __len__(self) -> int:
         return len(self._groups)
 
-    def get(self, name: str) -> HostGroup:
+    def get(self, name: str) -> MemoryHostGroup:
         """Return a group; a new one where it is unknown."""
         group = self._groups.get(name)
         if group is None:
-            group = self._groups[name] = HostGroup(name, self._default_delay_ms)
+            group = self._groups[name] = MemoryHostGroup(name, self._default_delay_ms)
         return group
 
     def set(self, state: HostGroupState, now_ms: int) -> None:
@@ -43,7 +43,7 @@ class HostGroups:
         group.next_start_ms = max(group.next_start_ms, state.not_before_ms)
         self.reschedule(group, now_ms)
 
-    def reschedule(self, group: HostGroup, now_ms: int) -> None:
+    def reschedule(self, group: MemoryHostGroup, now_ms: int) -> None:
         """Put a group into the due order of its best entry; first come, first served."""
         best, eligible = group.best_priority, group.eligible_at_ms
         is_waiting = group.due_priority != NO_QUEUE and group.due_since_ms <= now_ms and eligible <= now_ms
@@ -58,7 +58,7 @@ class HostGroups:
             due[:] = {place for place in due if self._is_current(best, place)}
             heapify(due)
 
-    def first(self, priority: int) -> HostGroup | None:
+    def first(self, priority: int) -> MemoryHostGroup | None:
         """Return the group that is, or will be, served first at a priority."""
         due = self._due[priority]
         while due:
@@ -67,7 +67,7 @@ class HostGroups:
             heappop(due)
         return None
 
-    def add_lease(self, group: HostGroup, *, is_alone: bool) -> None:
+    def add_lease(self, group: MemoryHostGroup, *, is_alone: bool) -> None:
         """Count a new lease."""
         group.in_flight += 1
         group.unstarted += 1
@@ -94,7 +94,7 @@ class HostGroups:
                 group.provisional_next_start_ms = 0
         self.apply_delay(group, began_at_ms=began_at_ms, now_ms=now_ms)
 
-    def apply_delay(self, group: HostGroup, *, began_at_ms: int, now_ms: int) -> None:
+    def apply_delay(self, group: MemoryHostGroup, *, began_at_ms: int, now_ms: int) -> None:
         """Move the earliest next request to start + delay; a start of 0 moves nothing."""
         if began_at_ms:
             group.next_start_ms = max(group.next_start_ms, began_at_ms + group.delay_ms)

@@ -76,7 +76,7 @@ class HeldLease:
 
 
 @dataclass(slots=True)
-class HostGroup:
+class MemoryHostGroup:
     """A host group: the unit of politeness."""
 
     name: str

@@ -13,7 +13,7 @@ from strider.contracts.generated.events import EntryRecorded
 from strider.frontier.constants import PRIORITIES, queue_priority
 from strider.frontier.models import LogPassPart, QueueLimits
 
-from .models import HostGroup
+from .models import MemoryHostGroup
 
 _REFILL_THRESHOLD: Final = 1_000
 """Queued entries of a group without a limit, below which it is refillable."""
@@ -34,7 +34,7 @@ class ParkedEntries:
     def __contains__(self, name: object) -> bool:
         return name in self.overflow or name in self.deferred
 
-    def park_if_needed(self, entry: EntryRecorded, name: str, group: HostGroup, now_ms: int) -> bool:
+    def park_if_needed(self, entry: EntryRecorded, name: str, group: MemoryHostGroup, now_ms: int) -> bool:
         """Park an entry without room, or that is due too late; False where it can be queued."""
         if self.defer_if_far(entry, name, now_ms):
             return True
@@ -53,7 +53,9 @@ class ParkedEntries:
         self._pass_deferred_due_ms = min(self._pass_deferred_due_ms or entry.due_at_ms, entry.due_at_ms)
         return True
 
-    def unpark_if_room(self, entry: EntryRecorded, name: str, group: HostGroup, now_ms: int) -> bool:
+    def unpark_if_capacity(
+        self, entry: EntryRecorded, name: str, group: MemoryHostGroup, now_ms: int
+    ) -> bool:
         """Unpark an entry that can be queued now; False where it is not parked, or stays so."""
         if name in self.deferred:
             self.deferred.discard(name)
@@ -84,7 +86,7 @@ class ParkedEntries:
         """Return the number of overflow entries of a group."""
         return self._overflow_by_group.get(group, 0)
 
-    def count_refillable_groups(self, group_of: Callable[[str], HostGroup]) -> int:
+    def count_refillable_groups(self, group_of: Callable[[str], MemoryHostGroup]) -> int:
         """Return the number of groups with overflow and few queued entries."""
         few = self._limits.entries_per_group // 4 if self._limits.entries_per_group else _REFILL_THRESHOLD
         return sum(_queued(group_of(name)) <= few for name in self._overflow_by_group)
@@ -98,10 +100,10 @@ class ParkedEntries:
         horizon_ms = self._limits.horizon_ms
         return horizon_ms > 0 and entry.due_at_ms > now_ms + horizon_ms
 
-    def _is_crowded(self, entry: EntryRecorded, group: HostGroup) -> bool:
+    def _is_crowded(self, entry: EntryRecorded, group: MemoryHostGroup) -> bool:
         most = self._limits.entries_per_group
         return most > 0 and _queued(group) >= (2 if queue_priority(entry) == PRIORITIES[0] else 1) * most
 
 
-def _queued(group: HostGroup) -> int:
+def _queued(group: MemoryHostGroup) -> int:
     return sum(len(queue) for queue in group.queues)

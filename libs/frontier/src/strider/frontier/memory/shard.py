@@ -35,7 +35,7 @@ from strider.frontier.models import (
 
 from .entries import ShardEntries, with_sequence
 from .host_groups import HostGroups
-from .models import EntryPhase, HeldLease, HostGroup, LeaseProgress
+from .models import EntryPhase, HeldLease, LeaseProgress, MemoryHostGroup
 from .parked import ParkedEntries
 from .seen import SeenSets
 
@@ -172,7 +172,14 @@ class MemoryShard:
                 self.groups.reschedule(group, now_ms)
 
     def _lease(
-        self, group: HostGroup, name: str, entry: EntryRecorded, *, is_alone: bool, now_ms: int, lease_ms: int
+        self,
+        group: MemoryHostGroup,
+        name: str,
+        entry: EntryRecorded,
+        *,
+        is_alone: bool,
+        now_ms: int,
+        lease_ms: int,
     ) -> HeldLease:
         self.sequence += 1
         held = HeldLease(

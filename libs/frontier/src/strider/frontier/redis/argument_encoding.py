@@ -21,7 +21,7 @@ from strider.frontier.models import (
     EntryLookup,
     HostGroupState,
     LeaseSwap,
-    RefusedUrl,
+    RefusedFingerprint,
     SeenBatch,
     SeenEntry,
 )
@@ -155,7 +155,7 @@ def encode_seen_batches(seen: Iterable[SeenBatch]) -> list[str | bytes | int]:
     return args
 
 
-def encode_refused(seen: Iterable[RefusedUrl], scopes: ScopeNumbers) -> bytes:
+def encode_refused(seen: Iterable[RefusedFingerprint], scopes: ScopeNumbers) -> bytes:
     """Encode refused URLs for `frontier_accept`."""
     return b"".join(
         _REFUSED.pack(scopes.number(each.seen_scope), encode_fingerprint(each.fingerprint)) for each in seen

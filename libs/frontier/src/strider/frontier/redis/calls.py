@@ -116,7 +116,7 @@ class ShardCalls:
                 b"".join(
                     [
                         each.to_bytes(6)
-                        for each in (epoch, call, estimate.last_answered_call, earliest, latest)
+                        for each in (epoch, call, estimate.last_completed_call, earliest, latest)
                     ]
                 ),
                 nonce,
@@ -129,7 +129,7 @@ class ShardCalls:
         verdict, *rest = reply
         if verdict == _DONE:
             if name in _RECORDS_CALL_NUMBER:
-                estimate.record_answer(call)
+                estimate.record_reply(call)
             if name in _RETURNS_TIME:
                 estimate.record_clock(rest[0], sent_at=sent_at, received_at=self._clock.monotonic())
             return rest

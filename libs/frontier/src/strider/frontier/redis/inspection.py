@@ -64,6 +64,9 @@ class RunsSnapshot:
     """Shards that are not ready."""
 
 
+_LOCATIONS: Final = ("", "waiting", "issued", "started", "in_ring")
+
+
 class ShardInspector:
     """Reads shards without owning them. Raises Unavailable."""
 
@@ -119,8 +122,6 @@ class ShardInspector:
             raise Unavailable("redis", f"frontier_{script} returned {reply!r}")
         return reply[1:] if reply[0] == 0 else None
 
-
-_LOCATIONS: Final = ("", "waiting", "issued", "started", "in_ring")
 
 _JOB: Final = SHARED_FIELDS.index("job_id")
 _EXECUTION: Final = SHARED_FIELDS.index("execution_id")

@@ -20,19 +20,19 @@ MAX_PRECISE_SECONDS: Final = 0.25
 class OwnerEstimate:
     """Estimate for one shard, since it was taken over."""
 
-    last_answered_call: int = 0
+    last_completed_call: int = 0
     """Greatest number of an answered call that changed the header."""
     _clock_ms: int = 0
     _sent_at: float = 0.0
     _received_at: float = 0.0
 
-    def record_answer(self, call: int) -> None:
+    def record_reply(self, call: int) -> None:
         """Record the reply to a call that stored its number in the header."""
-        self.last_answered_call = max(self.last_answered_call, call)
+        self.last_completed_call = max(self.last_completed_call, call)
 
     def reset(self) -> None:
         """Record that the header starts again; the time does not."""
-        self.last_answered_call = 0
+        self.last_completed_call = 0
 
     def record_clock(self, now_ms: int, *, sent_at: float, received_at: float) -> None:
         """Record what the frontier's clock showed between two moments of our own clock."""

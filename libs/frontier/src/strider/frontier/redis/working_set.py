@@ -42,7 +42,7 @@ from strider.frontier.models import (
     LookupStatus,
     OutcomeStatus,
     QueueLimits,
-    RefusedUrl,
+    RefusedFingerprint,
     ReleaseResult,
     RunEntryCounts,
     SeenBatch,
@@ -192,7 +192,12 @@ class RedisWorkingSet:
         return known
 
     async def accept(
-        self, shard: int, epoch: int, accepted: Sequence[AcceptedEntry], *, refused: Sequence[RefusedUrl] = ()
+        self,
+        shard: int,
+        epoch: int,
+        accepted: Sequence[AcceptedEntry],
+        *,
+        refused: Sequence[RefusedFingerprint] = (),
     ) -> None:
         """Queue entries that are not open; record refused URLs as seen."""
         for part in _chunks(accepted) if accepted else [accepted]:
@@ -352,7 +357,12 @@ class RedisWorkingSet:
         await self._calls.run("accept", shard, epoch, args=["load", packed, b"", *scopes.names()])
 
     async def _accept(
-        self, shard: int, epoch: int, accepted: Sequence[AcceptedEntry], *, refused: Sequence[RefusedUrl] = ()
+        self,
+        shard: int,
+        epoch: int,
+        accepted: Sequence[AcceptedEntry],
+        *,
+        refused: Sequence[RefusedFingerprint] = (),
     ) -> None:
         scopes = ScopeNumbers()
         names = await self._interning.intern_entries(shard, epoch, (each.entry for each in accepted))

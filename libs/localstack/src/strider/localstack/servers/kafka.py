@@ -43,6 +43,35 @@ FAST_START: Final = "-XX:TieredStopAtLevel=1"
 """Half the CPU at start, a little less throughput later: right for tests, wrong for measuring."""
 
 
+SINGLE_NODE_SETTINGS: Final = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "listener.security.protocol.map": "BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "inter.broker.listener.name": "BROKER",
+    "controller.listener.names": "CONTROLLER",
+    "log.dirs": "log",
+    "auto.create.topics.enable": "false",
+    # After kill -9 the new process waits for the session of the old one to end: 9 s by default.
+    "broker.session.timeout.ms": "4000",
+    "broker.heartbeat.interval.ms": "500",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "500",
+    "log.cleaner.backoff.ms": "500",
+    "log.cleaner.dedupe.buffer.size": "16777216",
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+    # One replica of everything, and few partitions of Kafka's internal topics.
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "4",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class KafkaServer:
     """The broker."""
@@ -135,32 +164,3 @@ class KafkaServer:
 def new_cluster_id() -> str:
     """Return a new cluster id in Kafka's form."""
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "_")
-
-
-SINGLE_NODE_SETTINGS: Final = {
-    "process.roles": "broker,controller",
-    "node.id": "1",
-    "listener.security.protocol.map": "BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
-    "inter.broker.listener.name": "BROKER",
-    "controller.listener.names": "CONTROLLER",
-    "log.dirs": "log",
-    "auto.create.topics.enable": "false",
-    # After kill -9 the new process waits for the session of the old one to end: 9 s by default.
-    "broker.session.timeout.ms": "4000",
-    "broker.heartbeat.interval.ms": "500",
-    "group.initial.rebalance.delay.ms": "0",
-    "group.min.session.timeout.ms": "500",
-    "log.cleaner.backoff.ms": "500",
-    "log.cleaner.dedupe.buffer.size": "16777216",
-    "num.network.threads": "2",
-    "num.io.threads": "4",
-    # One replica of everything, and few partitions of Kafka's internal topics.
-    "offsets.topic.replication.factor": "1",
-    "offsets.topic.num.partitions": "4",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-    "transaction.state.log.num.partitions": "4",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
-    "share.coordinator.state.topic.num.partitions": "1",
-}

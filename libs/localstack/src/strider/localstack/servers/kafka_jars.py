@@ -202,18 +202,6 @@ def _disk_errors_explained(place: Path) -> Iterator[None]:
         ) from failure
 
 
-def _short_reason(failure: Exception) -> str:
-    """Return a library's failure without its nested wrappers and addresses."""
-    name = type(failure).__name__
-    text = str(failure)
-    if "not found in remote repositories" in text:
-        return "no server has it"
-    for sign, words in _NETWORK_REASONS.items():
-        if sign in text:
-            return words
-    return name
-
-
 _NETWORK_REASONS: Final = {
     "Name or service not known": "no network: names are not resolved",
     "Temporary failure in name resolution": "no network: names are not resolved",
@@ -226,6 +214,18 @@ _NETWORK_REASONS: Final = {
     "certificate": "the server's certificate is not trusted here",
 }
 """Parts of messages of the network libraries, and short reasons; the first match wins."""
+
+
+def _short_reason(failure: Exception) -> str:
+    """Return a library's failure without its nested wrappers and addresses."""
+    name = type(failure).__name__
+    text = str(failure)
+    if "not found in remote repositories" in text:
+        return "no server has it"
+    for sign, words in _NETWORK_REASONS.items():
+        if sign in text:
+            return words
+    return name
 
 
 def cache_directory(environment: Mapping[str, str]) -> Path:

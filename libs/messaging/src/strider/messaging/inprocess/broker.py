@@ -170,7 +170,7 @@ class InProcessBroker:
         wake(self.topic(partition.topic).readers)
         return RecordMetadata(partition.topic, partition.partition, first)
 
-    def has_room(self, topic: InProcessTopic, size_bytes: int) -> bool:
+    def has_capacity(self, topic: InProcessTopic, size_bytes: int) -> bool:
         """Whether a topic may take so much more, after it dropped what every group has read."""
         if topic.max_bytes is None or topic.size_bytes() + size_bytes <= topic.max_bytes:
             return True

@@ -44,7 +44,7 @@ class InProcessProducer:
         topic = self._broker.topic(message.topic)
         check_size(topic, message.key, message.value, message.headers)
         if topic.max_bytes is not None:
-            await self._make_room(topic, stored_bytes(message))
+            await self._wait_for_capacity(topic, stored_bytes(message))
         return self._write(lambda: self._broker.append(message))
 
     async def send_raw(
@@ -57,7 +57,7 @@ class InProcessProducer:
         logs = self._broker.topic(topic)
         for key, value in batch:
             check_size(logs, key, value)
-        await self._make_room(logs, size)
+        await self._wait_for_capacity(logs, size)
         if not batch:
             return ()
         return (self._write(lambda: self._broker.append_raw(TopicPartition(topic, partition), batch)),)
@@ -74,8 +74,8 @@ class InProcessProducer:
         self._is_closed = True
         await self.flush()
 
-    async def _make_room(self, topic: InProcessTopic, size_bytes: int) -> None:
-        while not self._broker.has_room(topic, size_bytes):
+    async def _wait_for_capacity(self, topic: InProcessTopic, size_bytes: int) -> None:
+        while not self._broker.has_capacity(topic, size_bytes):
             await wait_on((topic.senders,), clock=self._broker.clock)
             self._check_open()
 

@@ -130,10 +130,10 @@ class mapped_errors:  # noqa: N801  # reads as what it does
         if isinstance(error, library.KafkaError | library.IllegalOperation | library.ConsumerStoppedError):
             raise map_error(error, shard=self._shard) from error
         if isinstance(error, TimeoutError | OSError):
-            raise Unavailable(DEPENDENCY, _no_answer_text(error, self._at)) from error
+            raise Unavailable(DEPENDENCY, _no_response_text(error, self._at)) from error
 
 
-def _no_answer_text(error: TimeoutError | OSError, at: Iterable[str]) -> str:
+def _no_response_text(error: TimeoutError | OSError, at: Iterable[str]) -> str:
     place = broker_addresses(at)
     if not place:
         return describe_error(error)

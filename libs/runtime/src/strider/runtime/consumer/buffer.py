@@ -48,7 +48,7 @@ class MessageBuffer:
         self.size_bytes = 0
         self.can_read = asyncio.Event()
 
-    def has_room(self) -> bool:
+    def has_capacity(self) -> bool:
         """Whether anything may be read now; if not, `can_read` is set once it may."""
         settings = self._settings
         share = RESUME_SHARE if self._is_draining else 1.0
@@ -104,7 +104,7 @@ class MessageBuffer:
         """Remove a message or batch from the count."""
         self.message_count -= message.message_count
         self.size_bytes -= message.size_bytes
-        if self._is_draining and self.has_room():
+        if self._is_draining and self.has_capacity():
             self.can_read.set()
 
     def on_revoked(self, assigned: Mapping[TopicPartition, AssignedPartition]) -> None:
@@ -114,7 +114,7 @@ class MessageBuffer:
         if not assigned:  # groups rebalance eagerly: all partitions at once
             for queue in self._queues.values():
                 queue.clear()
-        if self.has_room():
+        if self.has_capacity():
             self.can_read.set()
 
     def _count(self, partition: AssignedPartition, records: Sequence[Record]) -> None:

@@ -184,9 +184,9 @@ class ConsumerLoop:
     async def _read(self, consumer: Consumer) -> None:
         """Poll once: for messages where the buffer has room, else only to stay a member."""
         intake = self._buffer
-        if not intake.has_room():
+        if not intake.has_capacity():
             await self._wait(intake.can_read, self._settings.keepalive_seconds)
-        has_room = intake.has_room()
+        has_room = intake.has_capacity()
         self._partitions.apply_pauses(consumer, is_full=not has_room)
         batches = await consumer.poll(
             max_records=intake.free_messages() if has_room else 1,

@@ -46,7 +46,7 @@ class MessageCodec(Protocol):
         """Decode a value of a topic."""
 
 
-class DeadLetterObjectStore(Protocol):
+class DeadLetterBodyStore(Protocol):
     """Stores values that are too large for a dead letter."""
 
     async def put(self, content: bytes) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from strider.contracts import Topic
 from strider.contracts.avro.codec import Codec
 from strider.messaging.ports import Bus, Clock, Randomness
-from strider.runtime.consumer.ports import DeadLetterObjectStore
+from strider.runtime.consumer.ports import DeadLetterBodyStore
 from strider.runtime.consumer.spec import AsyncStep, ConsumerSpec
 from strider.runtime.observability.job_logs import JobLogSink
 from strider.runtime.observability.metrics import Metrics
@@ -61,7 +61,7 @@ class ServiceDefinition:
     """Called when the process is asked to stop, before its consumers are: to cut short what takes long."""
     close: tuple[AsyncStep, ...] = ()
     """Closes stores, in this order, after the last message is done."""
-    objects: DeadLetterObjectStore | None = None
+    objects: DeadLetterBodyStore | None = None
     """Object store for large dead letters."""
     job_logs: JobLogSink | None = None
     """Sink for the log lines of jobs."""

@@ -21,7 +21,7 @@ from strider.contracts.avro.deferred_encoding import encoded_bytes
 from strider.messaging.effects import Publish
 from strider.messaging.errors import OffsetLost
 from strider.messaging.ports import Clock, Header, Record
-from strider.runtime.consumer.ports import DeadLetterObjectStore
+from strider.runtime.consumer.ports import DeadLetterBodyStore
 
 MESSAGE_SHARE: Final = 0.75
 """Part of a dead letter that the message itself may take. The rest is for texts about it, which are clipped
@@ -93,7 +93,7 @@ class DeadLetterWriter:
         origin: DeadLetterOrigin,
         *,
         clock: Clock,
-        objects: DeadLetterObjectStore | None = None,
+        objects: DeadLetterBodyStore | None = None,
         scrub: Callable[[str], str] = lambda text: text,
     ) -> None:
         """`scrub` removes secrets from tracebacks and messages."""
@@ -211,7 +211,7 @@ class PackedMessage:
 
 
 async def pack_message(
-    record: Record, *, max_bytes: int, objects: DeadLetterObjectStore | None
+    record: Record, *, max_bytes: int, objects: DeadLetterBodyStore | None
 ) -> PackedMessage:
     """Fit a message into so many bytes; raises Unavailable where its store does not respond."""
     headers = tuple((name, content or b"") for name, content in record.headers)

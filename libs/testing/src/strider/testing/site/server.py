@@ -60,18 +60,18 @@ class SiteServer:
         for (host, path), answer in self._plan.responses.items():
             self._ready[host, path, True] = _render(answer, takes_gzip=True)
 
-    def answer(self, host: str, path: str) -> PlannedResponse | None:
+    def planned_response(self, host: str, path: str) -> PlannedResponse | None:
         """Return the planned response of a path."""
         return self._plan.responses.get((host, path))
 
     def wait_seconds(self, host: str, path: str) -> float:
         """Return the duration of a response."""
-        answer = self.answer(host, path)
+        answer = self.planned_response(host, path)
         return (answer.delay_seconds if answer else 0.0) or self._latency_seconds
 
     def response(self, host: str, path: str, *, takes_gzip: bool) -> tuple[int, bytes]:
         """Return status and bytes of a response; repeats are cached."""
-        answer = self.answer(host, path)
+        answer = self.planned_response(host, path)
         if answer is None:
             return 404, _message(404, b"<h1>Nothing here</h1>", [])
         if answer.failures > self._failed[host, path]:

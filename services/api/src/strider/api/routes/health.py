@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from fastapi import APIRouter, Response
 
-from .response_models import HealthResponse
+from .response_models import HealthReport
 
 
 class ReadinessReport(Protocol):
@@ -21,14 +21,14 @@ def health_routes(condition: ReadinessReport, version: str) -> APIRouter:
     router = APIRouter(tags=["health"])
 
     @router.get("/health", include_in_schema=False)
-    @router.get("/api/v1/health", response_model=HealthResponse, responses={503: {"model": HealthResponse}})
-    async def health(response: Response) -> HealthResponse:
+    @router.get("/api/v1/health", response_model=HealthReport, responses={503: {"model": HealthReport}})
+    async def health(response: Response) -> HealthReport:
         """Return whether seeds are accepted and pages are served now; 503 where not all of that works."""
         report = condition.report()
         is_ok = bool(report["ready"])
         response.status_code = 200 if is_ok else 503
         response.headers["Cache-Control"] = "no-store"
-        return HealthResponse(
+        return HealthReport(
             status="ok" if is_ok else "degraded",
             service="api",
             version=version,

@@ -20,7 +20,7 @@ Moment = Annotated[
 ]
 
 
-class HealthResponse(BaseModel):
+class HealthReport(BaseModel):
     """State of the API."""
 
     status: str

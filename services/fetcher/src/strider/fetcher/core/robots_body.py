@@ -44,7 +44,7 @@ def decode_robots_body(response: FetchedResponse, *, max_bytes: int = MAX_ROBOTS
 
 
 @dataclass(frozen=True, slots=True)
-class RobotsDirectives:
+class RobotsFileFacts:
     """Directives of a robots.txt besides its rules."""
 
     crawl_delay_seconds: float = -1.0
@@ -54,10 +54,10 @@ class RobotsDirectives:
 
 def read_robots_directives(
     text: str, *, url: str, user_agent: str, max_sitemap_bytes: int
-) -> RobotsDirectives:
+) -> RobotsFileFacts:
     """Read crawl delay and sitemaps for our User-Agent; nothing from a text of unusual size."""
     if not text or len(text) > MAX_PARSED_CHARACTERS:
-        return RobotsDirectives()
+        return RobotsFileFacts()
     rules = RobotsTxt(text)
     delay_seconds = rules.delay_seconds(product_token(user_agent))
     sitemaps: list[str] = []
@@ -68,7 +68,7 @@ def read_robots_directives(
             and (max_sitemap_bytes := max_sitemap_bytes - len(url_found) - 4) > 0
         ):
             sitemaps.append(url_found)
-    return RobotsDirectives(delay_seconds or -1.0, tuple(dict.fromkeys(sitemaps)))
+    return RobotsFileFacts(delay_seconds or -1.0, tuple(dict.fromkeys(sitemaps)))
 
 
 def _decompress_body(response: FetchedResponse) -> tuple[bytes, bool]:

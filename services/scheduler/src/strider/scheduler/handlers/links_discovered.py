@@ -15,7 +15,7 @@ from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded,
 from strider.contracts.generated.topics import FRONTIER, URLS_DECIDED
 from strider.contracts.seed_limits import DEEP_CRAWL_DEPTH
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
-from strider.frontier.models import AcceptedEntry, EntryLookupResult, LogPassPart, RefusedUrl
+from strider.frontier.models import AcceptedEntry, EntryLookupResult, LogPassPart, RefusedFingerprint
 from strider.messaging.effects import Effects, Publish
 from strider.messaging.ports import RawRecord
 from strider.runtime.observability import log_events
@@ -60,7 +60,7 @@ class AcceptanceBatch:
     """Results of one batch in one shard."""
 
     decisions: list[UrlDecision] = field(default_factory=list)
-    seen: list[RefusedUrl] = field(default_factory=list)
+    seen: list[RefusedFingerprint] = field(default_factory=list)
     opened: list[EntryRecorded] = field(default_factory=list)
     records: list[RawRecord] = field(default_factory=list)
     joined: list[EntryRecorded] = field(default_factory=list)

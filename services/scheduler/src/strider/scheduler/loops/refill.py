@@ -20,7 +20,7 @@ from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
-from strider.scheduler.core.entries.state import EntryDisposition, disposition_of
+from strider.scheduler.core.entries.state import EntryFollowUp, disposition_of
 from strider.scheduler.core.release.decision import NEVER_DUE_MS
 from strider.scheduler.core.runs.control import CLOSE_REASONS, RunControl, RunState
 from strider.scheduler.options import SchedulerOptions
@@ -228,7 +228,7 @@ class RefillLoop:
         """
         now_ms = self._shard.clock.now_ms()
         for entry in entries:
-            if disposition_of(entry) is not EntryDisposition.QUEUE:
+            if disposition_of(entry) is not EntryFollowUp.QUEUE:
                 continue
             standing = self._run_control.directive_for(entry.job_id, entry.execution_id).state
             if standing in CLOSE_REASONS:

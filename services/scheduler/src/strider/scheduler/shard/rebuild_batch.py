@@ -20,7 +20,7 @@ from strider.frontier.models import SeenBatch, SeenEntry
 from strider.frontier.rebuild_records import RecordedEntry, RecordedRunCount
 from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits
 from strider.scheduler.core.budgets.usage import BudgetedFetch
-from strider.scheduler.core.entries.state import EntryDisposition, disposition_of
+from strider.scheduler.core.entries.state import EntryFollowUp, disposition_of
 from strider.scheduler.ports import ClosedEntry, LogBatch
 from strider.urls import host_of
 
@@ -72,7 +72,7 @@ def partition_records(batch: LogBatch, totals: RebuildTotals) -> RebuildBatch:
 
 def _partition_open(entries: Sequence[RecordedEntry], batch: RebuildBatch, totals: RebuildTotals) -> None:
     moulds = {each.shared for each in entries}
-    queued = {mould for mould in moulds if disposition_of(mould.sample) is EntryDisposition.QUEUE}
+    queued = {mould for mould in moulds if disposition_of(mould.sample) is EntryFollowUp.QUEUE}
     for each in entries:
         (batch.queued if each.shared in queued else batch.in_pipeline).append(each)
     for name, mould in {(each.group, each.shared) for each in entries}:
@@ -89,7 +89,7 @@ def _partition_closed(entries: Sequence[ClosedEntry], batch: RebuildBatch) -> No
         if each.is_forgotten:
             continue
         if each.seed_token:
-            batch.closed.append(_remembered_entry(each))
+            batch.closed.append(_seen_entry(each))
             continue
         template = each.template
         if (scope := scopes.get(id(template))) is None:
@@ -116,7 +116,7 @@ def seen_scopes_of(expected: Mapping[str, int]) -> Mapping[str, int]:
     return {seen_scope(job, ""): count for job, count in expected.items() if job != ADHOC_JOB_ID}
 
 
-def _remembered_entry(entry: ClosedEntry) -> SeenEntry:
+def _seen_entry(entry: ClosedEntry) -> SeenEntry:
     template, url_key = entry.template, entry.url_key.decode()
     return SeenEntry(
         entry_id(template.job_id, url_key),

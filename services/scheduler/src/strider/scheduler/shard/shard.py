@@ -26,14 +26,14 @@ from strider.frontier.models import (
     LeaseSwap,
     LogPassPart,
     OutcomeStatus,
-    RefusedUrl,
+    RefusedFingerprint,
     ReleaseResult,
     ShardStats,
 )
 from strider.frontier.ports import ShardNotReady, WorkingSet
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import RawRecord
-from strider.scheduler.core.entries.state import EntryDisposition, disposition_of
+from strider.scheduler.core.entries.state import EntryFollowUp, disposition_of
 from strider.scheduler.core.hosts.overrides import SourceOverrides
 from strider.scheduler.core.release.decision import apply_run_state
 from strider.scheduler.core.runs.control import RunControl
@@ -43,9 +43,9 @@ from strider.scheduler.ports import FrontierLog
 from .host_cache import HostGroupCache, RobotsCache
 from .lease_expiry_guard import LeaseExpiryGuard
 from .shard_clock import ShardClock
-from .store_mapping import entry_conclusion, remembered_entry, returns_to_queue
+from .store_mapping import entry_conclusion, returns_to_queue, seen_entry_of
 
-_OPEN_DISPOSITIONS: Final = frozenset({EntryDisposition.QUEUE, EntryDisposition.IN_PIPELINE})
+_OPEN_DISPOSITIONS: Final = frozenset({EntryFollowUp.QUEUE, EntryFollowUp.IN_PIPELINE})
 
 READINESS_NAME: Final = "frontier"
 """Name of the working set in readiness checks while it is rebuilt."""
@@ -155,7 +155,7 @@ class OwnedShard:
         finally:
             self._conclusion_watchers = [each for each in self._conclusion_watchers if each is not concluded]
 
-    async def accept(self, accepted: Sequence[AcceptedEntry], seen: Sequence[RefusedUrl]) -> None:
+    async def accept(self, accepted: Sequence[AcceptedEntry], seen: Sequence[RefusedFingerprint]) -> None:
         """Queue new entries, and mark refused URLs as seen."""
         if accepted or seen:
             with self.require_ready():
@@ -166,7 +166,7 @@ class OwnedShard:
     async def record_joined_seeds(self, joined: Sequence[EntryRecorded]) -> None:
         """Store the seed tokens of open entries; those that are closed by now remain closed."""
         if joined:
-            remembered = [remembered_entry(entry) for entry in joined]
+            remembered = [seen_entry_of(entry) for entry in joined]
             with self.require_ready():
                 await self.working_set.record_seen(self.number, self.epoch, remembered)
 
@@ -309,7 +309,7 @@ class OwnedShard:
         concluded_now = [
             each
             for each in pending
-            if self._is_latest(each) or disposition_of(each.entry) is not EntryDisposition.QUEUE
+            if self._is_latest(each) or disposition_of(each.entry) is not EntryFollowUp.QUEUE
         ]
         await self.conclude([*more, *(entry_conclusion(each.entry, each.lease_id) for each in concluded_now)])
         for each in pending:
@@ -353,7 +353,7 @@ class OwnedShard:
                 )
                 is not None
                 for entry in entries
-                if disposition_of(entry) is EntryDisposition.QUEUE
+                if disposition_of(entry) is EntryFollowUp.QUEUE
             )
 
     def note_fetch_sequence(self, fetch_sequence: int) -> None:

@@ -14,7 +14,7 @@ from strider.frontier.models import (
     EntryDisposition,
     EntryLookup,
     EntryLookupResult,
-    RefusedUrl,
+    RefusedFingerprint,
     SeenEntry,
 )
 from strider.scheduler.core.entries.acceptance import PriorState
@@ -37,15 +37,15 @@ def accepted_entry(entry: EntryRecorded) -> AcceptedEntry:
     return AcceptedEntry(entry, seen_scope(entry.job_id, entry.crawl_spec_id), key_fingerprint(entry.url_key))
 
 
-def remembered_entry(entry: EntryRecorded) -> SeenEntry:
+def seen_entry_of(entry: EntryRecorded) -> SeenEntry:
     """Return the keys and seed token of an entry that exists already."""
     name, scope = entry_id(entry.job_id, entry.url_key), seen_scope(entry.job_id, entry.crawl_spec_id)
     return SeenEntry(name, scope, key_fingerprint(entry.url_key), entry.updated_at_ms, entry.seed_token)
 
 
-def seen_url(candidate: Candidate) -> RefusedUrl:
+def seen_url(candidate: Candidate) -> RefusedFingerprint:
     """Return a candidate's keys in the seen-sets."""
-    return RefusedUrl(candidate.seen_scope, key_fingerprint(candidate.url_key))
+    return RefusedFingerprint(candidate.seen_scope, key_fingerprint(candidate.url_key))
 
 
 def entry_conclusion(entry: EntryRecorded, lease_id: str = "") -> EntryConclusion:

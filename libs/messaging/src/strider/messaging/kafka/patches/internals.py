@@ -46,7 +46,7 @@ class PartitionProgress:
     """Next offset to be read; None before it is known."""
     end: int | None
     """Where the log (its committed part) ended in the last response; None before the first one."""
-    answered_seconds_ago: float | None
+    last_response_seconds_ago: float | None
     """Age of the last response for this partition; it grows while the broker is silent or we are stuck."""
 
 

@@ -80,7 +80,7 @@ class FetchClient:
         Raises Unavailable before anything is sent, if something that is needed for a request is missing.
         """
         await self._connectivity.require_online()
-        await self._body_budget.wait_for_room()
+        await self._body_budget.wait_for_capacity()
         proxy = None
         if url_refusal(request.url, policy=ANY_ADDRESS) is None:
             await self._resolver.prefetch(host_of(request.url))

@@ -64,7 +64,7 @@ class ResponseProtocol(ResponseHandler):
     _keep_alive_until = inf
     """When the server closes the connection, by its Keep-Alive header; a request sent then may be lost."""
     truncated_by: OSError | None = None
-    """The error that ended the connection within the latest body; a body without a length ends with the connection."""
+    """The error that ended the connection within the latest body."""
 
     def expect_response(self, timeline: RequestTimeline) -> None:
         """Prepare for the response to a request."""

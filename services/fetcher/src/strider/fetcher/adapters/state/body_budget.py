@@ -78,7 +78,7 @@ class BodyBudget:
         """Return a hold for a new body."""
         return BodyHold(self)
 
-    async def wait_for_room(self) -> None:
+    async def wait_for_capacity(self) -> None:
         """Wait until another body may be read; Unavailable if that takes too long."""
         if not self.is_over:
             return

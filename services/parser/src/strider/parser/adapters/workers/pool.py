@@ -89,11 +89,11 @@ class _WorkerQueue:
         self.current_seconds = 0.0
         return job
 
-    def has_room(self, size_bytes: int, *, pages: int) -> bool:
+    def has_capacity(self, size_bytes: int, *, pages: int) -> bool:
         return not self.jobs or (len(self.jobs) < pages and self.size_bytes + size_bytes <= MAX_QUEUED_BYTES)
 
 
-class WorkerPool:
+class ParserWorkerPool:
     """Parses pages in a number of worker processes."""
 
     def __init__(
@@ -191,7 +191,7 @@ class WorkerPool:
             job = self._pending[0]
             queue = min(self._queues.values(), key=lambda each: len(each.jobs))
             # Refilled only when half empty, so that several requests are written at once.
-            if not queue.has_room(
+            if not queue.has_capacity(
                 job.size_bytes, pages=MAX_QUEUED_PAGES if queue in filled else MAX_QUEUED_PAGES // 2 + 1
             ):
                 break

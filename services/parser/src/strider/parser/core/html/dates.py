@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime
 from typing import Any, Final
 
 from strider.parser.core.content.text_blocks import MAX_LINE_CHARS, TextBlock, lines_near_heading
-from strider.parser.core.lists.feed_timestamps import to_iso_utc
+from strider.parser.core.lists.timestamps import to_iso_utc
 from strider.parser.core.structured.page_entities import PageEntities
 
 from .date_parser import parse_date_text

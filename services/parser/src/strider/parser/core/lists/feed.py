@@ -14,9 +14,9 @@ from typing import Final
 from strider.parser.core.content.plain_text import strip_markup
 from strider.parser.core.html.metadata import normalize_language, resolve_url
 
-from .feed_entry import FeedPart, build_entry, choose_link, entry_details, published_time
-from .feed_timestamps import format_iso_utc, parse_timestamp
+from .entry_fields import FeedPart, build_entry, choose_link, entry_details, published_time
 from .models import MAX_DETAIL_BYTES, MAX_ENTRIES, MAX_TEXT_CHARS, NO_DETAILS, ListDocument, ListEntry
+from .timestamps import format_iso_utc, parse_timestamp
 from .xml_tokenizer import END, START, TEXT, parse_attributes, tokenize
 
 _ENTRY_TAGS: Final = frozenset({"item", "entry", "atom:entry"})

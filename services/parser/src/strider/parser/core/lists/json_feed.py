@@ -12,8 +12,8 @@ from strider.parser.core.content.plain_text import strip_markup
 from strider.parser.core.html.metadata import resolve_url
 from strider.parser.core.structured.json_repair import repair_json
 
-from .feed_timestamps import parse_ms, to_iso_utc
 from .models import MAX_DETAIL_BYTES, MAX_ENTRIES, MAX_TEXT_CHARS, NO_DETAILS, ListDocument, ListEntry
+from .timestamps import parse_ms, to_iso_utc
 
 
 def parse_json_feed(text: str, url: str, *, with_details: bool) -> ListDocument:

@@ -14,9 +14,9 @@ from typing import Any, Final
 from strider.parser.core.html.metadata import normalize_language
 from strider.urls import resolve_links
 
-from .feed_timestamps import parse_ms, to_iso_utc
 from .models import MAX_DETAIL_BYTES, MAX_ENTRIES, NO_DETAILS, ListDocument, ListEntry
 from .sitemap_splitter import SitemapPiece, split_lines, split_sitemap
+from .timestamps import parse_ms, to_iso_utc
 from .xml_tokenizer import END, START, TEXT, XmlNames, decode_references, parse_attributes, tokenize
 
 _CHANGE_FREQUENCIES: Final = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})

@@ -25,8 +25,7 @@ from .commerce_vocabulary import (
     parse_identifier,
 )
 from .prices import default_currency
-from .signal_models import AMOUNT, BUTTON, IDENTIFIER, ITEMPROP, ProductSignal, ProductSignals
-from .visible_attributes import (
+from .shown_attributes import (
     find_brand,
     find_identifiers,
     find_rating,
@@ -36,6 +35,7 @@ from .visible_attributes import (
     lines_below_heading,
     visible_availability,
 )
+from .signal_models import AMOUNT, BUTTON, IDENTIFIER, ITEMPROP, ProductSignal, ProductSignals
 from .visible_prices import (
     find_visible_prices,
     has_many_prices,

@@ -21,7 +21,7 @@ from strider.contracts.generated.events import EntryRecorded, FetchCompleted, Pa
 from .candidates import Candidate
 
 
-class EntryDisposition(StrEnum):
+class EntryFollowUp(StrEnum):
     """Place of an entry in the working set; the values are those of the working set."""
 
     QUEUE = "queue"
@@ -44,13 +44,13 @@ FORGOTTEN_REASONS: Final = frozenset(
 """Close reasons of an entry that was never tried; without an error class a later link counts as new."""
 
 
-def disposition_of(entry: EntryRecorded) -> EntryDisposition:
+def disposition_of(entry: EntryRecorded) -> EntryFollowUp:
     """Return where the entry of a record belongs."""
     if entry.state == EntryState.PENDING:
-        return EntryDisposition.QUEUE
+        return EntryFollowUp.QUEUE
     if entry.state == EntryState.IN_PROGRESS:
-        return EntryDisposition.IN_PIPELINE
-    return EntryDisposition.CLOSE_AND_FORGET if is_forgotten(entry) else EntryDisposition.CLOSE
+        return EntryFollowUp.IN_PIPELINE
+    return EntryFollowUp.CLOSE_AND_FORGET if is_forgotten(entry) else EntryFollowUp.CLOSE
 
 
 def is_forgotten(entry: EntryRecorded) -> bool:

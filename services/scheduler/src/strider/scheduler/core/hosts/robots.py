@@ -90,7 +90,7 @@ class RobotsDecision(StrEnum):
 
 
 @fast_dataclass(frozen=True, slots=True)
-class RobotsVerdict:
+class EntryRobotsVerdict:
     """Decision of `check_robots`, with what its caller needs to act on it."""
 
     decision: RobotsDecision
@@ -100,11 +100,11 @@ class RobotsVerdict:
     """Why the entry is closed; None where it is not."""
 
 
-ALLOWED: Final = RobotsVerdict(RobotsDecision.ALLOWED)
-FETCH_ROBOTS_FIRST: Final = RobotsVerdict(RobotsDecision.FETCH_FIRST)
-DENIED: Final = RobotsVerdict(RobotsDecision.DENIED, reason=DecisionReason.ROBOTS_DENIED)
-HOST_GONE: Final = RobotsVerdict(RobotsDecision.HOST_GONE, reason=DecisionReason.HOST_UNAVAILABLE)
-FORBIDDEN: Final = RobotsVerdict(RobotsDecision.FORBIDDEN, reason=DecisionReason.POLICY_BLOCKED)
+ALLOWED: Final = EntryRobotsVerdict(RobotsDecision.ALLOWED)
+FETCH_ROBOTS_FIRST: Final = EntryRobotsVerdict(RobotsDecision.FETCH_FIRST)
+DENIED: Final = EntryRobotsVerdict(RobotsDecision.DENIED, reason=DecisionReason.ROBOTS_DENIED)
+HOST_GONE: Final = EntryRobotsVerdict(RobotsDecision.HOST_GONE, reason=DecisionReason.HOST_UNAVAILABLE)
+FORBIDDEN: Final = EntryRobotsVerdict(RobotsDecision.FORBIDDEN, reason=DecisionReason.POLICY_BLOCKED)
 
 _VERDICTS: Final = {
     RobotsStatus.ALLOW_ALL: ALLOWED,
@@ -121,7 +121,7 @@ def check_robots(
     user_agent: str,
     now_ms: int,
     respects_robots: bool = True,
-) -> RobotsVerdict:
+) -> EntryRobotsVerdict:
     """Return whether robots.txt allows an entry; a URL that a rule forbids is DENIED here.
 
     `user_agent` is the configured one, for specs without their own; `respects_robots` is the deployment's.
@@ -139,7 +139,7 @@ def check_robots(
 
 def _wait_or_give_up(
     entry: EntryRecorded, spec: CrawlSpecDeclared, origin_state: OriginRobots, *, now_ms: int
-) -> RobotsVerdict:
+) -> EntryRobotsVerdict:
     """Fetch the robots.txt or wait for it, for at most the time that the spec waits for a host.
 
     The time counts from the entry's own discovery, where that is later than the first failure.
@@ -149,10 +149,10 @@ def _wait_or_give_up(
     since_ms = max(origin_state.unreachable_since_ms, entry.discovered_at_ms)
     ends_at_ms = since_ms + spec.host_patience_seconds * 1000
     if origin_state.expires_at_ms < ends_at_ms:
-        return RobotsVerdict(RobotsDecision.WAIT, again_at_ms=origin_state.expires_at_ms)
+        return EntryRobotsVerdict(RobotsDecision.WAIT, again_at_ms=origin_state.expires_at_ms)
     # There is no other try before the time is over, so the result is known now.
     reason = DecisionReason.ROBOTS_UNREACHABLE if origin_state.status else DecisionReason.HOST_UNAVAILABLE
-    return RobotsVerdict(RobotsDecision.UNREACHABLE, reason=reason)
+    return EntryRobotsVerdict(RobotsDecision.UNREACHABLE, reason=reason)
 
 
 def robots_request_entry(entry: EntryRecorded) -> EntryRecorded:

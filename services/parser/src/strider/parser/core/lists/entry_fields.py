@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from strider.parser.core.html.metadata import resolve_url
 
-from .feed_timestamps import format_iso_utc, timestamp_ms
 from .models import ListEntry
+from .timestamps import format_iso_utc, timestamp_ms
 
 _URL: Final = re.compile(r"https?://\S+$", re.IGNORECASE)
 

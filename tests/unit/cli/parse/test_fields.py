@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strider.cli.parse.page_fields import failed_fields, is_parsed, page_fields, page_text
+from strider.cli.parse.fields import failed_fields, is_parsed, page_fields, page_text
 from tests.unit.parser.pages import read
 
 STABLE = {
