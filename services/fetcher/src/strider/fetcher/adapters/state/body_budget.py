@@ -1,7 +1,8 @@
 """Memory budget of bodies that were read and not yet published.
 
 A reader beyond the budget waits, and with it (by flow control) its server. Only the one that has held bytes
-for the longest continues: one has to finish before the others can. Before a request starts there must be room.
+for the longest continues: one has to finish before the others can. Before a request starts there must be
+room.
 """
 
 from __future__ import annotations
