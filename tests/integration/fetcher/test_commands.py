@@ -109,9 +109,9 @@ async def test_a_truncated_rule_is_ignored() -> None:
         pytest.param(
             ("--output", "/no/such/folder/x"), "--output /no/such/folder/x: No such file", id="output"
         ),
-        pytest.param(("--etag", "a\nb"), "--etag: must have no control character", id="etag"),
-        pytest.param(("--since", "yesterday"), "--since 'yesterday': wanted is an HTTP date", id="since"),
-        pytest.param(("/a",), "say the whole of it", id="path"),
+        pytest.param(("--etag", "a\nb"), "--etag: contains a control character", id="etag"),
+        pytest.param(("--since", "yesterday"), "--since 'yesterday': expected an HTTP date", id="since"),
+        pytest.param(("/a",), "give all of it", id="path"),
     ],
 )
 async def test_invalid_arguments_are_reported_before_any_request(

@@ -72,13 +72,13 @@ async def test_the_command_line_says_how_shards_stand(
     monkeypatch.setenv("REDIS_URL", redis_url)
 
     listed = await _invoke("list", "--shard", str(SHARD))
-    late = await _invoke("rebuild", "--shard", str(SHARD), "--wait", "1s")
+    late = await _invoke("rebuild", "--shard", str(SHARD), "--wait", "1s", "--yes")
     missing = await _invoke("list", "--shard", "99")
     told = await _invoke("list", "--shard", str(SHARD), "--json")
-    absent = await _invoke("rebuild", "--shards", "99", "--shard", "77", "--wait", "0")
+    absent = await _invoke("rebuild", "--shards", "99", "--shard", "77", "--wait", "0", "--yes")
 
     assert listed[0] == 0
-    assert f"shard {SHARD}: ready, 0 queued, 0 in the ring, epoch {EPOCH:x}" in listed[1]
+    assert f"shard {SHARD}: ready, 0 queued, 0 in the pipeline, epoch {EPOCH:x}" in listed[1]
     assert late[0] == 1  # nobody owns it
     assert missing[0] == 2
     assert [(state["shard"], state["epoch"]) for state in json.loads(told[1])] == [(SHARD, EPOCH)]

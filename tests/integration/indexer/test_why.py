@@ -176,10 +176,10 @@ async def test_half_a_story_is_better_than_none(why: Ask, postgres: Postgres) ->
 
     assert told.returncode == 0
     assert "stored it as valid" in told.stdout
-    assert told.stderr.startswith("strider: the log could not be asked: kafka is unavailable")
+    assert told.stderr.startswith("strider: topics not read: Kafka is unavailable")
     assert told.stderr.count("\n") == 1
     assert nobody.returncode == 3
-    assert "the tables could not be asked: postgres is unavailable" in nobody.stderr
+    assert "tables not read: PostgreSQL is unavailable" in nobody.stderr
 
 
 async def test_tables_that_are_not_migrated_are_named(why: Ask, stack: ServerStack) -> None:

@@ -53,7 +53,7 @@ def test_a_mixed_list_from_a_pipe(bootstrap: str) -> None:
     assert seeds["https://a.test/1"][0] == seeds["https://a.test/3"][0] == key_partition(b"a.test", SHARDS)
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
-        "strider: b.test/2 is taken for https://b.test/2",
+        "strider: b.test/2 is read as https://b.test/2",
         "strider: -:4: 'ftp://c.test/': only http and https are crawled",
     ]
     assert [line.partition(" ->")[0] for line in done.stdout.splitlines()] == [
@@ -81,12 +81,12 @@ def test_nothing_is_sent_where_an_option_makes_no_sense(bootstrap: str) -> None:
     assert (done.returncode, done.stderr) == (2, "strider: exclude: 're:(': missing ): (\n")
 
 
-def test_a_depth_of_nothing_is_told_to_be_the_default(bootstrap: str) -> None:
-    """Once, however many seeds there are; they are sent all the same."""
+def test_a_depth_of_0_is_refused_with_what_works(bootstrap: str) -> None:
+    """In a seed 0 is the default, elsewhere it means no links."""
     done = run("https://a.test/", "https://b.test/", "--max-depth", "0", bootstrap=bootstrap)
 
-    note = "strider: --max-depth 0 means the default in a seed: 3 links are followed\n"
-    assert (done.returncode, done.stderr) == (0, note)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("strider: --max-depth 0 would mean the default of 3 in a seed")
 
 
 def test_a_broker_that_is_away_is_one_line(tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_a_broker_that_is_away_is_one_line(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (
         3,
         (
-            "strider: kafka is unavailable: no broker answers at 127.0.0.1:1, "
-            "or it refuses our login or certificate\n"
+            "strider: Kafka is unavailable: no broker answers at 127.0.0.1:1, "
+            "or it refuses our login or certificate; is it running? Check with: strider doctor\n"
         ),
     )
 

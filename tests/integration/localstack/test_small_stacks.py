@@ -41,7 +41,7 @@ def test_two_ups_at_once_start_one_stack(place: Path) -> None:
         log = (place / ".strider" / "logs" / "redis.log").read_text()
         assert log.count("Ready to accept connections") == 1
     finally:
-        command.run("down", "--wipe")
+        command.run("down", "--wipe", "--yes")
 
 
 def test_down_does_not_touch_who_has_the_number_now(place: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_service_with_wrong_settings_is_named_and_not_started_for_ever(place: 
         assert command.process("echo").restarts == 1
         assert command.process("redis").state == "ready"
     finally:
-        command.run("down", "--wipe")
+        command.run("down", "--wipe", "--yes")
 
 
 def test_who_names_no_contact_is_told_what_is_crawled(place: Path) -> None:
@@ -156,14 +156,14 @@ def test_who_names_no_contact_is_told_what_is_crawled(place: Path) -> None:
     command = Command(place, {"STRIDER_CONTACT": ""})
     wish = ("up", "--only", "redis", "--scale", "fetcher=1", "--no-wait")
     line = (
-        "STRIDER_CONTACT is not set (whom may sites write to?): nothing but loopback is crawled, "
-        "and that where STRIDER_ALLOW_PRIVATE=true\n"
+        "STRIDER_CONTACT (URL or mail address for site owners) is not set: only loopback is crawled, "
+        "with STRIDER_ALLOW_PRIVATE=true\n"
     )
     try:
         assert command.must(*wish).endswith(line)
         assert line not in command.must(*wish)
     finally:
-        command.run("down", "--wipe")
+        command.run("down", "--wipe", "--yes")
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_down_and_status_of_nothing(place: Path) -> None:
 
     assert command.must("down") == "nothing is running\n"
     done = command.run("status")
-    assert (done.returncode, done.stdout) == (1, "nothing is running; start it by: strider up\n")
+    assert (done.returncode, done.stdout) == (1, "nothing is running; start it with: strider up\n")
     nowhere = dict.fromkeys(("kafka", "postgres", "redis", "api"))
     assert command.status() == {"state": "stopped", "supervisor": None, "endpoints": nowhere, "processes": []}
     assert list(place.glob(".strider")) == []
@@ -257,7 +257,7 @@ def test_an_ordinary_user_needs_no_more(place: Path) -> None:
         owners = {path.owner() for path in (place / "theirs" / ".strider").rglob("*")}
         assert owners == {account.name}
     finally:
-        command.run("down", "--wipe")
+        command.run("down", "--wipe", "--yes")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root must give PostgreSQL to another account")
@@ -270,7 +270,7 @@ def test_root_in_a_closed_directory_keeps_the_database_where_its_account_can_go(
         assert data.is_symlink()
         assert data.resolve().exists()
         kept_at = data.resolve()
-        command.must("down", "--wipe")
+        command.must("down", "--wipe", "--yes")
 
     assert not kept_at.exists()
 

@@ -82,7 +82,7 @@ def test_what_is_read_is_not_written_over(
 
     told = run(*words)
 
-    assert (told.exit_code, "it is what is to be read" in told.stderr) == (2, True)
+    assert (told.exit_code, "is the input file" in told.stderr) == (2, True)
     assert ((tmp_path / "a").read_text(), len((tmp_path / "pairs").read_text())) == (PAGE, 15)
 
 
@@ -106,7 +106,7 @@ def test_wrong_usage_is_one_line(words: tuple[str, ...]) -> None:
     told = run(*words)
 
     assert told.exit_code == 2
-    assert told.stderr.startswith("strider parse: ")
+    assert told.stderr.startswith("strider: ")
     assert told.stderr.count("\n") == 1
 
 
@@ -123,5 +123,5 @@ def test_a_page_of_a_site_is_fetched_by_the_rules_and_told(tmp_path: Path) -> No
         assert site.access_log()[0].path == "/robots.txt"
     assert refused.exit_code == 1
     assert refused.stdout.startswith(
-        f"failed: {url}: refused, policy_blocked; private addresses are asked only"
+        f"failed: {url}: refused, policy_blocked; private addresses are fetched only"
     )

@@ -99,7 +99,7 @@ async def test_people_stop_what_runs(place: CrawlOnServers, process: SchedulerPr
     assert (shown["state"], shown["job_id"], shown["open"] > MANY) == ("paused", place.name, True)
     await strider("crawls", "resume", run)
     began = time.monotonic()
-    await strider("crawls", "cancel", run, "--reason", "enough")
+    await strider("crawls", "cancel", run, "--reason", "enough", "--yes")
 
     async def is_dropped() -> bool:
         return (await strider("crawls", "show", run))[0]["open"] == 0
@@ -116,4 +116,4 @@ async def test_people_stop_what_runs(place: CrawlOnServers, process: SchedulerPr
 
     again = await asyncio.to_thread(CliRunner().invoke, app, ["crawls", "resume", run])
     assert again.exit_code == 1
-    assert "nothing undoes that" in again.stderr
+    assert "cannot be undone" in again.stderr

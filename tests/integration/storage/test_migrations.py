@@ -146,14 +146,14 @@ def test_down_asks_first(postgres_dsn: str) -> None:
     _strider("up", dsn=postgres_dsn)
     code, said = _strider("down", dsn=postgres_dsn)
 
-    assert (code, "Take back" in said) == (1, True)
+    assert (code, "needs --yes" in said) == (2, True)
     assert _strider("status", dsn=postgres_dsn)[0] == 0
 
 
 @pytest.mark.parametrize(
     ("dsn", "code", "words"),
     [
-        pytest.param("postgresql://127.0.0.1:1/x", 3, "postgres is unavailable", id="unreachable"),
+        pytest.param("postgresql://127.0.0.1:1/x", 3, "PostgreSQL is unavailable", id="unreachable"),
         pytest.param("http://127.0.0.1/x", 2, "POSTGRES_DSN is not a valid URL", id="no-address"),
     ],
 )
@@ -182,5 +182,8 @@ def test_without_a_database_the_command_says_how_to_name_one(
 
     assert _strider("status", dsn="") == (
         2,
-        "strider migrate: no database is named: give --dsn, set POSTGRES_DSN, or run strider up\n",
+        (
+            "strider: no address of PostgreSQL is configured: give strider --postgres, "
+            "set POSTGRES_DSN, or start the local stack with: strider up\n"
+        ),
     )

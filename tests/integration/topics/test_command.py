@@ -90,8 +90,8 @@ def test_topics_are_applied_compared_and_found_equal(strider: Command) -> None:
     assert set(json.loads(dry.stdout)["create"]) == set(TOPICS)
     assert "link-ingestion-seeds" in json.loads(dry.stdout)["offsets"]
     assert applied.returncode == 0, applied.stderr
-    assert "give link-ingestion-seeds its first offsets, on 12 partitions" in applied.stdout
-    assert (after.returncode, after.stdout) == (0, "all topics are as they are declared\n")
+    assert "commit first offsets of link-ingestion-seeds on 12 partitions" in applied.stdout
+    assert (after.returncode, after.stdout) == (0, "all topics are as declared\n")
     assert json.loads(again.stdout) == {
         "create": {},
         "alter": {},
@@ -234,7 +234,7 @@ def test_a_broker_that_is_away_is_one_line_and_three(strider: Command, arguments
     away = strider("topics", *arguments, "--bootstrap", "127.0.0.1:1")
 
     assert (away.returncode, away.stdout) == (3, "")
-    assert away.stderr.startswith("strider: kafka is unavailable")
+    assert away.stderr.startswith("strider: Kafka is unavailable")
     assert away.stderr.count("\n") == 1
 
 
