@@ -132,7 +132,7 @@ def test_a_state_file_of_somebody_else_is_refused_and_left_alone(tmp_path: Path)
     ended = run("http://a.test/", "-o", str(output), "--resume", str(state))
 
     assert ended.code == 2
-    assert "not a file of this program" in " ".join(error_lines(ended.err))
+    assert "not a snapshot of this program" in " ".join(error_lines(ended.err))
     assert (state.read_bytes(), output.read_text()) == (before, "precious\n")
 
 

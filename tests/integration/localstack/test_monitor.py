@@ -34,9 +34,9 @@ class ShellUnit:
         if self.wrong:
             raise SetupFailure(self.wrong, remedy="mend it")
 
-    def launch(self, *, log: Path, number: Path) -> LaunchSpec:
+    def launch(self, *, log: Path, pid_file: Path) -> LaunchSpec:
         return LaunchSpec(
-            "one", ("/bin/sh", "-c", self.script), self.directory, log, number, stop_timeout_seconds=2
+            "one", ("/bin/sh", "-c", self.script), self.directory, log, pid_file, stop_timeout_seconds=2
         )
 
     async def probe(self) -> None:

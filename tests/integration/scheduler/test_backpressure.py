@@ -10,6 +10,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from strider.contracts.generated.topics import PAGES_FETCHED, TOPICS
+from strider.runtime.observability import log_events
 from strider.scheduler.core.release.backpressure import GATES
 from tests.faults.broker import Broker
 
@@ -48,7 +49,7 @@ async def leave_unread(bootstrap: str, count: int) -> None:
 
 def waiting(process: SchedulerProcess, group: str) -> float:
     """Ask the scheduler how far behind it takes a group to be; 0 before it says."""
-    heard = process.log_lines("Listening")
+    heard = process.log_lines(log_events.HEALTH_SERVER_STARTED.text)
     if not heard:
         return 0.0
     with urllib.request.urlopen(heard[-1]["url"] + "/metrics", timeout=5) as answer:

@@ -109,7 +109,7 @@ async def test_a_database_of_a_newer_version_is_left_alone(postgres_dsn: str) ->
     await connection.execute("UPDATE alembic_version SET version_num = '9999'")
     await connection.close()
 
-    with pytest.raises(MigrationFailed, match="9999 is not known"):
+    with pytest.raises(MigrationFailed, match="9999 is unknown"):
         await upgrade(postgres_dsn)
 
 
@@ -170,7 +170,7 @@ def test_a_wrong_revision_is_one_line(postgres_dsn: str) -> None:
     code, said = _strider("up", "--to", "0815", dsn=postgres_dsn)
 
     assert code == 1
-    assert "revision 0815 is not known" in said
+    assert "revision 0815 is unknown" in said
 
 
 def test_without_a_database_the_command_says_how_to_name_one(

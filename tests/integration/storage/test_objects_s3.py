@@ -107,7 +107,7 @@ def test_a_process_ends_in_order_after_failed_tries() -> None:
         "try:\n"
         "    asyncio.run(objects.put(b'hello'))\n"
         "except Unavailable as failure:\n"
-        "    print(failure.part)\n"
+        "    print(failure.dependency)\n"
     )
     environment = CREDENTIALS | {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
     for _ in range(4):

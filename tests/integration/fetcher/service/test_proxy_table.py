@@ -113,7 +113,7 @@ async def test_every_proxy_can_be_tried_with_a_page(database: str) -> None:
         serve_proxy(TestProxy("socks5", "me:right")) as good,
         serve_proxy(TestProxy("http", "me:right")) as bad,
     ):
-        await _strider(database, "add", good.url, replace(bad, account="me:wrong").url)
+        await _strider(database, "add", good.url, replace(bad, credentials="me:wrong").url)
         code, told, shown = await _strider(database, "test", server.url("/"), "--json")
         plain = await _strider(database, "test")
         gone = await _strider(database, "remove", bad.url)
