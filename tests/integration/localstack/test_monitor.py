@@ -141,7 +141,7 @@ async def test_what_cannot_be_prepared_is_said_and_waited_for(keep: Keep) -> Non
 
 async def test_a_process_of_another_starter_is_taken_over_as_it_runs(keep: Keep, tmp_path: Path) -> None:
     unit = ShellUnit(tmp_path, HERE_WHEN_IT_SAYS_SO)
-    child = start_process(unit.launch(log=tmp_path / "one.log", number=tmp_path / "one.pid"))
+    child = start_process(unit.launch(log=tmp_path / "one.log", pid_file=tmp_path / "one.pid"))
 
     keeper, _ = await keep(HERE_WHEN_IT_SAYS_SO, adopted=ChildProcess(child.identity))
     await keeper.is_ready.wait()
