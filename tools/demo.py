@@ -20,24 +20,24 @@ OUTPUT: Final = Path(".strider/demo/pages.jsonl")
 STRIDER: Final = ".venv/bin/strider"
 
 WHY: Final = {
-    "robots_denied": "robots.txt forbids it, so nobody asked for it",
-    "too_deep": "further from the beginning than --max-depth: the calendar never ends",
-    "refused_file_type": "by its name no page",
-    "policy_blocked": "a cloud's inner address: never asked, whatever links or redirects there",
-    "not_found": "the server says that there is no such page",
-    "retries_exhausted": "the server failed each time it was asked, with growing waits between",
-    "soft_not_found": "it says 200, and its text says that there is no page",
-    "redirected": "it leads elsewhere; its target is a URL like any other, asked (or refused) as such",
+    "robots_denied": "robots.txt forbids it, so no request was made",
+    "too_deep": "further from the start page than --max-depth: the calendar never ends",
+    "refused_file_type": "its file extension is not that of a page",
+    "policy_blocked": "a cloud's metadata address: never requested, whatever links or redirects there",
+    "not_found": "the server responded 404",
+    "retries_exhausted": "the server failed at each try, with growing pauses between them",
+    "soft_not_found": "the status is 200, and the text states that there is no page",
+    "redirected": "it redirects; the target is an entry of its own, fetched or refused like any other",
 }
 
 Line = dict[str, Any]
 
 
 def main() -> int:
-    """Run the demonstration; gives the command's exit code."""
+    """Run the demonstration; return the command's exit code."""
     console = Console(highlight=False, soft_wrap=True)
     OUTPUT.parent.mkdir(parents=True, exist_ok=True)
-    console.print(f"\n[bold]serving a demo site[/]: {', '.join(HOSTS)}, on loopback, nowhere else")
+    console.print(f"\n[bold]serving a demo site[/]: {', '.join(HOSTS)}, on loopback only")
     with serve() as url:
         options = [url, "--scope", "any", "--allow-private", "--delay", "0.1", "-o", str(OUTPUT), "-q"]
         console.print(f"[bold]$ strider crawl[/] {' '.join(options)}\n")
