@@ -50,12 +50,12 @@ PARENT = """
 import asyncio, os
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.avro.codec import Codec
-from strider.parser.adapters.workers.pool import WorkerPool
+from strider.parser.adapters.workers.pool import ParserWorkerPool
 from strider.parser.adapters.workers.worker import WorkerConfig
 from strider.runtime.clocks import SystemClock
 
 async def main():
-    parsers = WorkerPool(
+    parsers = ParserWorkerPool(
         WorkerConfig(
             os.getpid(),
             page_seconds=60.0,
