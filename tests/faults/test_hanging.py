@@ -106,5 +106,5 @@ async def test_memory_over_the_limit_ends_the_process_in_order_with_code_1(scene
     echo = scene.echo(STRIDER_MEMORY_LIMIT_MB="1", STALL_THRESHOLD="5")
     assert await echo.until_ended() == ExitCode.FAILED
     (fatal,) = echo.events("Memory limit exceeded")
-    assert fatal["level"] == "critical"
+    assert (fatal["level"], fatal["why"]) == ("critical", "memory")
     assert echo.events()[-1]["event"] == "Service stopped"

@@ -18,6 +18,7 @@ from strider.echo.settings import EchoSettings
 from strider.messaging.effects import Effects, Subscription
 from strider.messaging.errors import Unavailable
 from strider.messaging.inprocess import InProcessBroker, InProcessBus
+from strider.messaging.log_events import LogEvent
 from strider.messaging.ports import TopicPartition
 from strider.runtime.observability import log_events
 from strider.runtime.observability.job_logs import JobLogLine
@@ -256,7 +257,7 @@ async def test_lines_of_a_job_reach_its_log() -> None:
 
     async def on_request(request: EchoRequested, _record: object) -> Effects:
         with log_context(job_id="j1"):
-            logger("echo").info("Asked", request=request.request_id)
+            logger("echo").emit(LogEvent("Asked", "info", "A request."), request=request.request_id)
         return Effects()
 
     def build(process: ServiceContext[EchoSettings]) -> ServiceDefinition:

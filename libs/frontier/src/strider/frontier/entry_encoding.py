@@ -22,6 +22,7 @@ from zlib import crc32
 from strider.contracts.generated.events import EntryRecorded
 
 from .constants import queue_priority
+from .models import EntryLocation
 
 SHARED_FIELDS: Final = (
     "job_id", "execution_id", "crawl_spec_id", "state", "reason", "kind", "hop", "depth", "priority",
@@ -83,6 +84,12 @@ QUEUED: Final = 0
 LEASED: Final = 1
 IN_PIPELINE: Final = 2
 """Phases of a slot."""
+LOCATION_OF_PHASE: Final = {
+    QUEUED: EntryLocation.QUEUED,
+    LEASED: EntryLocation.LEASED,
+    IN_PIPELINE: EntryLocation.PIPELINE,
+}
+PHASE_OF_LOCATION: Final = {location: phase for phase, location in LOCATION_OF_PHASE.items()}
 
 _KEY_IS_TEXT: Final = 1
 _GROUP_IS_EXPLICIT: Final = 2

@@ -19,7 +19,8 @@ from strider.frontier.constants import (
 )
 from strider.frontier.entry_encoding import (
     IN_PIPELINE,
-    LEASED,
+    LOCATION_OF_PHASE,
+    PHASE_OF_LOCATION,
     QUEUED,
     shape_number,
     shape_of,
@@ -55,7 +56,7 @@ from strider.messaging.ports import Clock
 from strider.runtime.clocks import SystemClock
 from strider.storage.redis import Redis
 
-from . import lease_decoding as redis_leases
+from . import lease_decoding
 from .argument_encoding import (
     ScopeNumbers,
     encode_accepted,
@@ -81,14 +82,6 @@ _PRUNED_PER_CALL: Final = 100
 
 _STATUSES: Final = (LookupStatus.UNKNOWN, LookupStatus.SEEN, LookupStatus.OPEN)
 """By the numbers of `frontier_lookup`; an open entry without a slot is parked."""
-
-_LOCATIONS: Final = {
-    QUEUED: EntryLocation.QUEUED,
-    LEASED: EntryLocation.LEASED,
-    IN_PIPELINE: EntryLocation.PIPELINE,
-}
-_PHASES: Final = {place: phase for phase, place in _LOCATIONS.items()}
-
 T = TypeVar("T")
 
 
@@ -218,12 +211,12 @@ class RedisWorkingSet:
         args = [limit, lease_ms, MAX_EXPIRED_PER_CALL]
         answer = await self._calls.run("release", shard, epoch, args=args, identity=b"any")
         now_ms, next_ms, given, expired = answer
-        leases = redis_leases.decode_new_leases(given, epoch, now_ms=now_ms, lease_ms=lease_ms)
-        over = redis_leases.decode_expired_leases(expired)
+        leases = lease_decoding.decode_new_leases(given, epoch, now_ms=now_ms, lease_ms=lease_ms)
+        over = lease_decoding.decode_expired_leases(expired)
         shapes = await self._interning.shapes(shard, {lease.shape for lease in (*leases, *over)})
         return ReleaseResult(
-            redis_leases.unpack_leases(leases, shard, shapes),
-            redis_leases.unpack_leases(over, shard, shapes),
+            lease_decoding.unpack_leases(leases, shard, shapes),
+            lease_decoding.unpack_leases(over, shard, shapes),
             now_ms,
             next_ms,
         )
@@ -320,12 +313,12 @@ class RedisWorkingSet:
         self, shard: int, epoch: int, *, cursor: int, limit: int, location: EntryLocation | None = None
     ) -> EntryScan:
         """Return a part of the open entries."""
-        phase = "" if location is None else _PHASES[location]
+        phase = "" if location is None else PHASE_OF_LOCATION[location]
         now_ms, go_on, slots = await self._calls.run("scan", shard, epoch, args=[cursor, limit, phase])
         tails = [split_slot(slot) for slot in slots]
         shapes = await self._interning.shapes(shard, {shape_number(tail) for tail, _ in tails})
         entries = [unpack_tail(tail, shapes[shape_number(tail)], held_by=held) for tail, held in tails]
-        places = [_LOCATIONS[slot_phase(slot)] for slot in slots]
+        places = [LOCATION_OF_PHASE[slot_phase(slot)] for slot in slots]
         return EntryScan(list(zip(entries, places, strict=True)), int(go_on), now_ms)
 
     async def stats(self, shard: int, epoch: int) -> ShardStats:

@@ -219,7 +219,12 @@ class Watchdog:
         is_over = 0 < self._memory_limit_bytes < used
         self._checks_over_memory = self._checks_over_memory + 1 if is_over else 0
         if self._checks_over_memory >= CHECKS_OVER_MEMORY:
-            _log.emit(log_events.MEMORY_LIMIT_EXCEEDED, used_bytes=used, limit=self._memory_limit_bytes)
+            _log.emit(
+                log_events.MEMORY_LIMIT_EXCEEDED,
+                why="memory",
+                used_bytes=used,
+                limit=self._memory_limit_bytes,
+            )
             self._stopped.set()
             self._target.exit(ExitCode.FAILED, timeout_seconds=LOOP_TIMEOUT_SECONDS)
 
