@@ -14,12 +14,12 @@ from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER
 from strider.contracts.ids import key_fingerprint, seen_scope
 from strider.frontier.entry_encoding import shape_of
-from strider.frontier.models import AcceptedEntry
+from strider.frontier.models import AcceptedEntry, EntryDisposition
 from strider.frontier.rebuild_records import RecordedEntry
 from strider.frontier.redis.argument_encoding import ScopeNumbers, encode_accepted, encode_recorded
 from strider.frontier.redis.id_interning import InternedIds
 from strider.scheduler.adapters.frontier_log.record_decoder import EntryRecordDecoder
-from strider.scheduler.core.entries.state import EntryFollowUp, disposition_of
+from strider.scheduler.core.entries.state import disposition_of
 from strider.scheduler.ports import ClosedEntry
 from strider.scheduler.shard.rebuild_batch import entry_record_of
 
@@ -95,7 +95,7 @@ def test_of_what_is_closed_all_is_told_that_a_rebuild_has_to_know(records: list[
             told = entry_record_of(found)
             assert [getattr(told, name) for name in names] == [getattr(entry, name) for name in names]
             assert found.seed_token == entry.seed_token
-            assert found.is_forgotten == (disposition_of(entry) is EntryFollowUp.CLOSE_AND_FORGET)
+            assert found.is_forgotten == (disposition_of(entry) is EntryDisposition.CLOSE_AND_FORGET)
 
 
 @given(st.lists(entries().filter(lambda entry: entry.state == "pending"), max_size=6))

@@ -6,9 +6,9 @@ import pytest
 
 from strider.contracts.generated.enums import DecisionReason as Reason
 from strider.contracts.generated.enums import LinkVia
+from strider.frontier.models import LookupStatus
 from strider.scheduler.core.entries.acceptance import (
     AcceptanceOutcome,
-    PriorState,
     accept_candidate,
     port_of,
     refuse_candidate,
@@ -70,44 +70,48 @@ def test_metadata_addresses_are_never_crawled() -> None:
 @pytest.mark.parametrize(
     ("past", "candidate", "last_seed", "admission"),
     [
-        pytest.param(PriorState.UNKNOWN, a_candidate(), "", AcceptanceOutcome.ACCEPTED, id="new-link"),
-        pytest.param(PriorState.SEEN, a_candidate(), "", AcceptanceOutcome.KNOWN, id="known-link"),
-        pytest.param(PriorState.OPEN, a_candidate(), "", AcceptanceOutcome.KNOWN, id="open-link"),
+        pytest.param(LookupStatus.UNKNOWN, a_candidate(), "", AcceptanceOutcome.ACCEPTED, id="new-link"),
+        pytest.param(LookupStatus.SEEN, a_candidate(), "", AcceptanceOutcome.KNOWN, id="known-link"),
+        pytest.param(LookupStatus.OPEN, a_candidate(), "", AcceptanceOutcome.KNOWN, id="open-link"),
         pytest.param(
-            PriorState.SEEN, a_candidate(seed_token="s/0/7"), "", AcceptanceOutcome.REOPENED, id="seed-again"
+            LookupStatus.SEEN,
+            a_candidate(seed_token="s/0/7"),
+            "",
+            AcceptanceOutcome.REOPENED,
+            id="seed-again",
         ),
         pytest.param(
-            PriorState.SEEN,
+            LookupStatus.SEEN,
             a_candidate(seed_token="s/0/7"),
             "s/0/6",
             AcceptanceOutcome.REOPENED,
             id="newer-seed",
         ),
         pytest.param(
-            PriorState.SEEN,
+            LookupStatus.SEEN,
             a_candidate(seed_token="s/0/7"),
             "s/0/7",
             AcceptanceOutcome.KNOWN,
             id="same-seed-redelivered",
         ),
         pytest.param(
-            PriorState.SEEN,
+            LookupStatus.SEEN,
             a_candidate(seed_token="s/0/7"),
             "s/0/10",
             AcceptanceOutcome.KNOWN,
             id="older-seed",
         ),
         pytest.param(
-            PriorState.OPEN, a_candidate(seed_token="s/0/7"), "", AcceptanceOutcome.JOINED, id="seed-joins"
+            LookupStatus.OPEN, a_candidate(seed_token="s/0/7"), "", AcceptanceOutcome.JOINED, id="seed-joins"
         ),
         pytest.param(
-            PriorState.OPEN, a_candidate(seed_token="s/0/7"), "s/0/7", AcceptanceOutcome.KNOWN, id="joined"
+            LookupStatus.OPEN, a_candidate(seed_token="s/0/7"), "s/0/7", AcceptanceOutcome.KNOWN, id="joined"
         ),
         pytest.param(
-            PriorState.SEEN, a_candidate(is_fresh=True), "", AcceptanceOutcome.REOPENED, id="fresh-link"
+            LookupStatus.SEEN, a_candidate(is_fresh=True), "", AcceptanceOutcome.REOPENED, id="fresh-link"
         ),
         pytest.param(
-            PriorState.SEEN,
+            LookupStatus.SEEN,
             a_candidate(is_fresh=True, seed_token="s/0/7"),
             "s/0/7",
             AcceptanceOutcome.KNOWN,
@@ -116,7 +120,7 @@ def test_metadata_addresses_are_never_crawled() -> None:
     ],
 )
 def test_what_is_known_decides(
-    past: PriorState, candidate: object, last_seed: str, admission: AcceptanceOutcome
+    past: LookupStatus, candidate: object, last_seed: str, admission: AcceptanceOutcome
 ) -> None:
     assert accept_candidate(candidate, past, seed_token=last_seed) is admission
 

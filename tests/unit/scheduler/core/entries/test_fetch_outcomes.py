@@ -9,6 +9,7 @@ import pytest
 
 from strider.contracts.generated.enums import DecisionReason as Reason
 from strider.contracts.generated.enums import EntryReason, FetchOutcome
+from strider.frontier.models import EntryDisposition
 from strider.scheduler.core.entries.fetch_outcomes import (
     MAX_BACK_OFF_REQUEUES,
     EntryTransition,
@@ -18,7 +19,7 @@ from strider.scheduler.core.entries.fetch_outcomes import (
     is_current,
     retry_or_close,
 )
-from strider.scheduler.core.entries.state import EntryFollowUp, disposition_of, is_forgotten
+from strider.scheduler.core.entries.state import disposition_of, is_forgotten
 from tests.unit.scheduler.builders import NOW, LowestChance, a_spec, an_entry, an_outcome
 
 
@@ -41,7 +42,7 @@ def test_a_page_goes_round() -> None:
         updated_at_ms=NOW,
         busy_ms=1,
     )
-    assert disposition_of(result.entry) is EntryFollowUp.IN_PIPELINE
+    assert disposition_of(result.entry) is EntryDisposition.PIPELINE
 
 
 def test_what_an_entry_cost_adds_up_over_its_tries() -> None:
@@ -81,7 +82,7 @@ def test_a_failed_try_is_followed_by_another(tries: int, wait_ms: int) -> None:
     assert result.entry is not None
     assert (result.entry.due_at_ms - NOW, result.entry.tries) == (wait_ms, tries + 1)
     assert (result.entry.state, result.entry.reason) == ("pending", EntryReason.RETRY)
-    assert disposition_of(result.entry) is EntryFollowUp.QUEUE
+    assert disposition_of(result.entry) is EntryDisposition.QUEUE
 
 
 def test_the_last_try_closes_it_and_says_so() -> None:
@@ -141,7 +142,7 @@ def test_what_would_not_change_is_closed_at_once(outcome: str, error_class: str,
     assert result.entry is not None
     assert (result.entry.state, result.entry.reason, result.entry.closed_at_ms) == ("failed", reason, NOW)
     assert [line.reason for line in result.decisions] == [reason]
-    assert disposition_of(result.entry) is EntryFollowUp.CLOSE
+    assert disposition_of(result.entry) is EntryDisposition.CLOSE
 
 
 @pytest.mark.parametrize(

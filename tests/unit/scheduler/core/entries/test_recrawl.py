@@ -14,12 +14,12 @@ from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER
 from strider.frontier.constants import queue_priority
 from strider.frontier.memory.frontier import MemoryFrontier
-from strider.frontier.models import QueueLimits
+from strider.frontier.models import EntryDisposition, QueueLimits
 from strider.messaging.inprocess import simulate
 from strider.scheduler.core.entries.fetch_outcomes import OutcomeContext, apply_fetch_outcome, is_current
 from strider.scheduler.core.entries.recrawl import MIN_RECRAWL_SECONDS, recrawl_now
 from strider.scheduler.core.entries.settlement import apply_settlement
-from strider.scheduler.core.entries.state import EntryFollowUp, disposition_of, mark_fetched
+from strider.scheduler.core.entries.state import disposition_of, mark_fetched
 from tests.unit.scheduler.builders import (
     NOW,
     URL,
@@ -78,7 +78,7 @@ def test_a_day_is_the_default() -> None:
 
 @pytest.mark.parametrize("spec", [None, a_spec()], ids=["no-spec-any-more", "not-continuous"])
 def test_without_a_continuous_crawl_it_is_over(spec: Any) -> None:
-    assert disposition_of(come_round(in_ring(), spec=spec)) is EntryFollowUp.CLOSE
+    assert disposition_of(come_round(in_ring(), spec=spec)) is EntryDisposition.CLOSE
 
 
 @pytest.mark.parametrize(

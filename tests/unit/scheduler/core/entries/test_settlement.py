@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from strider.frontier.models import EntryDisposition
 from strider.scheduler.core.entries.settlement import apply_settlement
-from strider.scheduler.core.entries.state import EntryFollowUp, disposition_of
+from strider.scheduler.core.entries.state import disposition_of
 from tests.unit.scheduler.builders import NOW, a_settlement, an_entry
 
 IN_RING = an_entry(state="in_progress", reason="fetched", fetched_at_ms=NOW - 10, raw_hash="raw")
@@ -20,7 +21,7 @@ def test_a_settled_page_closes_its_entry() -> None:
     assert closed == replace(
         IN_RING, state="completed", reason="settled", text_hash="text", updated_at_ms=NOW, closed_at_ms=NOW
     )
-    assert disposition_of(closed) is EntryFollowUp.CLOSE
+    assert disposition_of(closed) is EntryDisposition.CLOSE
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from strider.contracts.entry_states import is_allowed_transition
 from strider.contracts.generated.enums import ErrorClass, FetchOutcome, SettleVerdict
 from strider.contracts.generated.events import EntryRecorded
+from strider.frontier.models import EntryDisposition
 from strider.politeness.robots.freshness import OriginRobots
 from strider.politeness.robots.robots_txt import RobotsTxt
 from strider.scheduler.core.entries.fetch_outcomes import OutcomeContext, apply_fetch_outcome, retry_or_close
 from strider.scheduler.core.entries.settlement import apply_settlement
-from strider.scheduler.core.entries.state import EntryFollowUp, disposition_of, open_entry
+from strider.scheduler.core.entries.state import disposition_of, open_entry
 from strider.scheduler.core.hosts.host_state import new_host_group
 from strider.scheduler.core.hosts.robots import NO_ROBOTS, CachedRobots
 from strider.scheduler.core.release.decision import ReleaseAction, ReleaseContext, decide_release
@@ -63,7 +64,7 @@ class Life(RuleBasedStateMachine):
 
     @property
     def is_open(self) -> bool:
-        return disposition_of(self.entry) in {EntryFollowUp.QUEUE, EntryFollowUp.IN_PIPELINE}
+        return disposition_of(self.entry) in {EntryDisposition.QUEUE, EntryDisposition.PIPELINE}
 
     @rule(seconds=st.integers(0, 1000))
     def wait(self, seconds: int) -> None:
@@ -144,7 +145,7 @@ def test_the_record_alone_says_where_an_entry_is() -> None:
         for state in ("pending", "in_progress", "completed")
     }
     assert fates == {
-        "pending": EntryFollowUp.QUEUE,
-        "in_progress": EntryFollowUp.IN_PIPELINE,
-        "completed": EntryFollowUp.CLOSE,
+        "pending": EntryDisposition.QUEUE,
+        "in_progress": EntryDisposition.PIPELINE,
+        "completed": EntryDisposition.CLOSE,
     }

@@ -37,7 +37,7 @@ from strider.scheduler.loops.run_log import note_decisions, note_opened_entries
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import SchedulerMeter
 from strider.scheduler.shard.shard import OwnedShard, PendingDecision
-from strider.scheduler.shard.store_mapping import accepted_entry, entry_lookup, prior_state_of, seen_url
+from strider.scheduler.shard.store_mapping import accepted_entry, entry_lookup, seen_url
 from strider.urls import host_of
 
 PERMANENT_REFUSALS = frozenset(
@@ -189,7 +189,7 @@ class LinksDiscoveredHandler:
         now_ms: int,
         is_lasting: bool,
     ) -> None:
-        outcome = accept_candidate(candidate, prior_state_of(known), seed_token=known.seed_token)
+        outcome = accept_candidate(candidate, known.status, seed_token=known.seed_token)
         batch.counts[outcome.value] += 1
         if outcome is AcceptanceOutcome.KNOWN:
             return

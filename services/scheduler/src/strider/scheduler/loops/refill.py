@@ -15,12 +15,12 @@ from zlib import crc32
 from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.ids import entry_id
-from strider.frontier.models import LogPassPart, QueueLimits, ShardStats
+from strider.frontier.models import EntryDisposition, LogPassPart, QueueLimits, ShardStats
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
-from strider.scheduler.core.entries.state import EntryFollowUp, disposition_of
+from strider.scheduler.core.entries.state import disposition_of
 from strider.scheduler.core.release.decision import NEVER_DUE_MS
 from strider.scheduler.core.runs.control import CLOSE_REASONS, RunControl, RunState
 from strider.scheduler.options import SchedulerOptions
@@ -228,7 +228,7 @@ class RefillLoop:
         """
         now_ms = self._shard.clock.now_ms()
         for entry in entries:
-            if disposition_of(entry) is not EntryFollowUp.QUEUE:
+            if disposition_of(entry) is not EntryDisposition.QUEUE:
                 continue
             standing = self._run_control.directive_for(entry.job_id, entry.execution_id).state
             if standing in CLOSE_REASONS:

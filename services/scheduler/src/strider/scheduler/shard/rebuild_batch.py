@@ -16,11 +16,11 @@ from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.enums import EntryReason
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.ids import ADHOC_JOB_ID, entry_id, key_fingerprint, seen_scope
-from strider.frontier.models import SeenBatch, SeenEntry
+from strider.frontier.models import EntryDisposition, SeenBatch, SeenEntry
 from strider.frontier.rebuild_records import RecordedEntry, RecordedRunCount
 from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits
 from strider.scheduler.core.budgets.usage import BudgetedFetch
-from strider.scheduler.core.entries.state import EntryFollowUp, disposition_of
+from strider.scheduler.core.entries.state import disposition_of
 from strider.scheduler.ports import ClosedEntry, LogBatch
 from strider.urls import host_of
 
@@ -72,7 +72,7 @@ def partition_records(batch: LogBatch, totals: RebuildTotals) -> RebuildBatch:
 
 def _partition_open(entries: Sequence[RecordedEntry], batch: RebuildBatch, totals: RebuildTotals) -> None:
     moulds = {each.shared for each in entries}
-    queued = {mould for mould in moulds if disposition_of(mould.sample) is EntryFollowUp.QUEUE}
+    queued = {mould for mould in moulds if disposition_of(mould.sample) is EntryDisposition.QUEUE}
     for each in entries:
         (batch.queued if each.shared in queued else batch.in_pipeline).append(each)
     for name, mould in {(each.group, each.shared) for each in entries}:

@@ -18,6 +18,7 @@ from strider.frontier.models import (
     AcceptedEntry,
     EndedRequest,
     EntryConclusion,
+    EntryDisposition,
     EntryLocation,
     EntryLookup,
     EntryLookupResult,
@@ -33,7 +34,7 @@ from strider.frontier.models import (
 from strider.frontier.ports import ShardNotReady, WorkingSet
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import RawRecord
-from strider.scheduler.core.entries.state import EntryFollowUp, disposition_of
+from strider.scheduler.core.entries.state import disposition_of
 from strider.scheduler.core.hosts.overrides import SourceOverrides
 from strider.scheduler.core.release.decision import apply_run_state
 from strider.scheduler.core.runs.control import RunControl
@@ -45,7 +46,7 @@ from .lease_expiry_guard import LeaseExpiryGuard
 from .shard_clock import ShardClock
 from .store_mapping import entry_conclusion, returns_to_queue, seen_entry_of
 
-_OPEN_DISPOSITIONS: Final = frozenset({EntryFollowUp.QUEUE, EntryFollowUp.IN_PIPELINE})
+_OPEN_DISPOSITIONS: Final = frozenset({EntryDisposition.QUEUE, EntryDisposition.PIPELINE})
 
 READINESS_NAME: Final = "frontier"
 """Name of the working set in readiness checks while it is rebuilt."""
@@ -309,7 +310,7 @@ class OwnedShard:
         concluded_now = [
             each
             for each in pending
-            if self._is_latest(each) or disposition_of(each.entry) is not EntryFollowUp.QUEUE
+            if self._is_latest(each) or disposition_of(each.entry) is not EntryDisposition.QUEUE
         ]
         await self.conclude([*more, *(entry_conclusion(each.entry, each.lease_id) for each in concluded_now)])
         for each in pending:
@@ -353,7 +354,7 @@ class OwnedShard:
                 )
                 is not None
                 for entry in entries
-                if disposition_of(entry) is EntryFollowUp.QUEUE
+                if disposition_of(entry) is EntryDisposition.QUEUE
             )
 
     def note_fetch_sequence(self, fetch_sequence: int) -> None:

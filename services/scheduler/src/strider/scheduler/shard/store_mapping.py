@@ -1,8 +1,4 @@
-"""Map entries and enums of the core to the types of the working set: the only bridge.
-
-`EntryDisposition` and `PriorState` of the core have the same values as `Fate` and `Standing` of the store:
-a core may not import the store's model. Once that model is pure, this mapping is all there is to remove.
-"""
+"""Map entries and candidates to the calls of the working set: keys, seen-sets, conclusions."""
 
 from __future__ import annotations
 
@@ -13,11 +9,9 @@ from strider.frontier.models import (
     EntryConclusion,
     EntryDisposition,
     EntryLookup,
-    EntryLookupResult,
     RefusedFingerprint,
     SeenEntry,
 )
-from strider.scheduler.core.entries.acceptance import PriorState
 from strider.scheduler.core.entries.candidates import Candidate
 from strider.scheduler.core.entries.state import disposition_of
 
@@ -25,11 +19,6 @@ from strider.scheduler.core.entries.state import disposition_of
 def entry_lookup(job_id: str, url_key: str, crawl_spec_id: str) -> EntryLookup:
     """Return the lookup of one entry."""
     return EntryLookup(entry_id(job_id, url_key), seen_scope(job_id, crawl_spec_id), key_fingerprint(url_key))
-
-
-def prior_state_of(known: EntryLookupResult) -> PriorState:
-    """Return the prior state of an entry that was looked up."""
-    return PriorState(known.status.value)
 
 
 def accepted_entry(entry: EntryRecorded) -> AcceptedEntry:
@@ -52,7 +41,7 @@ def entry_conclusion(entry: EntryRecorded, lease_id: str = "") -> EntryConclusio
     """Return the conclusion of an entry by its record, ending the named lease."""
     return EntryConclusion(
         entry,
-        EntryDisposition(disposition_of(entry).value),
+        disposition_of(entry),
         seen_scope(entry.job_id, entry.crawl_spec_id),
         key_fingerprint(entry.url_key),
         lease_id,

@@ -16,6 +16,7 @@ from typing import Final
 
 from strider.contracts.generated.enums import DecisionReason, LinkVia
 from strider.contracts.generated.events import CrawlSpecDeclared
+from strider.frontier.models import LookupStatus
 from strider.urls import address_refusal, host_of, origin_of
 from strider.urls.addresses import canonical_host_kind
 
@@ -24,14 +25,6 @@ from .seed_tokens import is_newer
 
 MAX_REDIRECTS: Final = 5
 """Redirects that are followed at most, whatever a crawl spec allows."""
-
-
-class PriorState(StrEnum):
-    """State of an entry before a candidate for it; the values are those of the working set."""
-
-    UNKNOWN = "unknown"
-    SEEN = "seen"
-    OPEN = "open"
 
 
 class AcceptanceOutcome(StrEnum):
@@ -76,12 +69,12 @@ def refuse_url(url: str, spec: CrawlSpecDeclared, *, allow_private: bool) -> Url
     return None if blocked is None else UrlRefusal(DecisionReason(blocked.reason), blocked.detail)
 
 
-def accept_candidate(candidate: Candidate, prior: PriorState, *, seed_token: str) -> AcceptanceOutcome:
+def accept_candidate(candidate: Candidate, prior: LookupStatus, *, seed_token: str) -> AcceptanceOutcome:
     """Return what becomes of a candidate; `seed_token` names the seeds that opened its entry."""
     is_newer_seed = is_newer(candidate.seed_token, seed_token)
-    if prior is PriorState.OPEN:
+    if prior is LookupStatus.OPEN:
         return AcceptanceOutcome.JOINED if is_newer_seed else AcceptanceOutcome.KNOWN
-    if prior is PriorState.UNKNOWN:
+    if prior is LookupStatus.UNKNOWN:
         return AcceptanceOutcome.ACCEPTED
     is_wanted = is_newer_seed or (candidate.is_fresh and not candidate.seed_token)
     return AcceptanceOutcome.REOPENED if is_wanted else AcceptanceOutcome.KNOWN

@@ -11,24 +11,14 @@ transitions of a page, by its settlement, are in `settlement`.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Final
 
 from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.enums import DecisionReason, EntryReason, EntryState, FetchOutcome
 from strider.contracts.generated.events import EntryRecorded, FetchCompleted, PageSettled
+from strider.frontier.models import EntryDisposition
 
 from .candidates import Candidate
-
-
-class EntryFollowUp(StrEnum):
-    """Place of an entry in the working set; the values are those of the working set."""
-
-    QUEUE = "queue"
-    IN_PIPELINE = "ring"
-    CLOSE = "close"
-    CLOSE_AND_FORGET = "close_and_forget"
-
 
 FORGOTTEN_REASONS: Final = frozenset(
     {
@@ -44,13 +34,13 @@ FORGOTTEN_REASONS: Final = frozenset(
 """Close reasons of an entry that was never tried; without an error class a later link counts as new."""
 
 
-def disposition_of(entry: EntryRecorded) -> EntryFollowUp:
+def disposition_of(entry: EntryRecorded) -> EntryDisposition:
     """Return where the entry of a record belongs."""
     if entry.state == EntryState.PENDING:
-        return EntryFollowUp.QUEUE
+        return EntryDisposition.QUEUE
     if entry.state == EntryState.IN_PROGRESS:
-        return EntryFollowUp.IN_PIPELINE
-    return EntryFollowUp.CLOSE_AND_FORGET if is_forgotten(entry) else EntryFollowUp.CLOSE
+        return EntryDisposition.PIPELINE
+    return EntryDisposition.CLOSE_AND_FORGET if is_forgotten(entry) else EntryDisposition.CLOSE
 
 
 def is_forgotten(entry: EntryRecorded) -> bool:
