@@ -12,10 +12,11 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, UrlsDecided
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchRequested, UrlsDecided
 from strider.contracts.generated.topics import (
     CRAWL_SPECS,
     FETCH_REQUESTS,
@@ -26,9 +27,9 @@ from strider.contracts.generated.topics import (
 )
 from strider.frontier.redis.lease_marks import RedisLeaseMarks
 from strider.messaging.compacted_table import CompactedTableReader
-from strider.messaging.effects import Publish, Subscription
+from strider.messaging.effects import Effects, Publish, Subscription
 from strider.messaging.kafka import KafkaBus, KafkaConnection
-from strider.messaging.ports import GroupSpec, TopicPartition
+from strider.messaging.ports import GroupSpec, Record, TopicPartition
 from strider.messaging.topics import apply_topics
 from strider.runtime.clocks import SeededRandomness, SystemClock
 from strider.runtime.consumer.loop import ConsumerLoop
@@ -143,13 +144,19 @@ class CrawlOnServers:
         self._loop = ConsumerLoop(
             self.bus,
             self.codec,
-            (Subscription(FETCH_REQUESTS, self.pipeline.fetch),),
+            (Subscription(FETCH_REQUESTS, self._fetch),),
             GroupSpec("fetcher", (FETCH_REQUESTS.name,), session_timeout_seconds=10),
             ports=ports,
         )
         self._task = self.pipeline.spawn(self._loop.run())
         for url in self.web.starts:
             await self.pipeline.submit(url)
+
+    async def _fetch(self, request: FetchRequested, record: Record) -> Effects:
+        """Fetch the pages of this job; entries that an earlier test left open may be released again, too."""
+        if urlsplit(request.url).hostname not in self.web.hosts:
+            return Effects(outcome="of_another_job")
+        return await self.pipeline.fetch(request, record)
 
     async def close(self) -> None:
         if self._loop is not None and self._task is not None:
