@@ -3,28 +3,29 @@
 A line is *shown* when a test that runs in CI carries its id in `@pytest.mark.req("S1.2.3")`, at the level
 that the line is about; *partly* when a mark names the part that it shows (`part="..."`), or when the line is
 about a running process (api, ops, idx, a setting) and no test runs one; *decided* when docs/scope.md settles
-it; else *open*. A mark that names no line is refused. The wording comes from the design's acceptance page
-where that stands beside the project, else from the page written before, so it can be checked anywhere.
+it; else *open*. `levels.py` reads the level of a test from its source. A mark that names no line is refused.
+The wording comes from the design's acceptance page where that stands beside the project, else from the page
+written before, so it can be checked anywhere.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from levels import LEVELS, ProcessTests  # a neighbour of this file
 
 ROOT = Path(__file__).parents[1]
 DESIGN = ROOT.parent / "shared" / "design" / "acceptance.md"
 PAGE = ROOT / "docs" / "requirements.md"
 SCOPE = ROOT / "docs" / "scope.md"
 
-LEVELS = ("unit", "contract", "process", "e2e")
-"""What a test runs: functions, a port on its fake and the real part, one of our processes, all of them."""
-LEVEL_OF_FOLDER = {"contract": "contract", "integration": "process", "faults": "process", "e2e": "e2e"}
-"""Folder of tests/ -> level; every other folder is `unit`."""
 PROCESS_OWNERS = frozenset({"api", "ops", "idx"})
 """Owners whose lines speak of a running process: a function alone cannot show them."""
 OUT_OF_CI = frozenset({"slow", "skip", "skipif", "xfail"})
@@ -44,9 +45,12 @@ class ReqMark:
     part: str = ""
 
 
+Test = ast.FunctionDef | ast.AsyncFunctionDef
 Lines = dict[str, tuple[str, str]]
 """Line id -> (text, owner)."""
-LeaseMarks = dict[str, list[ReqMark]]
+MarksOfLines = dict[str, list[ReqMark]]
+MarksOfTest = ast.FunctionDef | ast.AsyncFunctionDef
+Lines = dict[str, list[ReqMark]]
 
 
 def wording() -> Lines:
@@ -93,38 +97,33 @@ def _module_marks(tree: ast.Module) -> list[ast.expr]:
     ]
 
 
-def _marks_in(body: list[ast.stmt], where: str, *, level: str) -> Iterator[tuple[str, ReqMark]]:
+def _marks_in(body: list[ast.stmt], given: list[ast.expr]) -> Iterator[tuple[Test, str, str]]:
+    """Yield (test, line id, part) of the tests that CI runs; the marks given are those of what is around."""
     for node in body:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
-        if _is_left_out(node.decorator_list):
-            continue
-        for decorator in node.decorator_list:
-            for name, part in _req_calls(decorator):
-                yield name, ReqMark(f"{where}::{node.name}", level, part)
-        if isinstance(node, ast.ClassDef):
-            yield from _marks_in(node.body, where, level=level)
-
-
-def marks(tests: Path) -> LeaseMarks:
-    """Return line id -> the marks of tests that run in CI."""
-    found: LeaseMarks = defaultdict(list)
-    for path in sorted(tests.rglob("test_*.py")):
-        where = path.relative_to(tests.parent).as_posix()
-        level = LEVEL_OF_FOLDER.get(path.relative_to(tests).parts[0], "unit")
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        own = _module_marks(tree)
+        own = [*given, *node.decorator_list]
         if _is_left_out(own):
             continue
-        for value in own:
-            for name, part in _req_calls(value):
-                found[name].append(ReqMark(where, level, part))
-        for name, mark in _marks_in(tree.body, where, level=level):
-            found[name].append(mark)
+        if isinstance(node, ast.ClassDef):
+            yield from _marks_in(node.body, own)
+        elif node.name.startswith("test_"):
+            yield from ((node, name, part) for mark in own for name, part in _req_calls(mark))
+
+
+def marks(tests: Path) -> MarksOfLines:
+    """Return line id -> the marks of tests that run in CI."""
+    found: MarksOfLines = defaultdict(list)
+    levels = ProcessTests(tests)
+    for path in sorted(tests.rglob("test_*.py")):
+        where = path.relative_to(tests.parent).as_posix()
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for test, name, part in _marks_in(tree.body, _module_marks(tree)):
+            found[name].append(ReqMark(f"{where}::{test.name}", levels.level(path, test), part))
     return dict(found)
 
 
-def unknown(marked: LeaseMarks, lines: Lines) -> list[str]:
+def unknown(marked: MarksOfLines, lines: Lines) -> list[str]:
     """Return the marks that name no acceptance line."""
     return [
         f"{found[0].test} marks {name}, which is no acceptance line"
@@ -160,7 +159,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def page(lines: Lines, marked: LeaseMarks, decided: frozenset[str] = frozenset()) -> str:
+def page(lines: Lines, marked: MarksOfLines, decided: frozenset[str] = frozenset()) -> str:
     """Return the whole page."""
     states = {
         name: state_of(text, owner, marked.get(name, []), decided=name in decided)
@@ -177,8 +176,13 @@ def page(lines: Lines, marked: LeaseMarks, decided: frozenset[str] = frozenset()
         "",
         "Written by `make docs` from the marks of the tests (`@pytest.mark.req`); do not edit. A line is",
         "*shown* when a test that runs in CI carries its id, with the best level of such a test in brackets;",
-        "*partly* when only a part is shown, or a line about a running process is shown on functions alone;",
+        "*partly* when only a part is shown, or a line about a running process is shown without one;",
         "*decided* where [scope.md](scope.md) settles it; *open* otherwise.",
+        "",
+        "The level says what the test runs, and follows from its source. *unit*: functions. *contract*: one",
+        "suite on a fake and on the real part. *adapter*: our code within the test, on a real server.",
+        "*process*: at least one process of Strider, a service or the command. *e2e*: a whole crawl by",
+        "processes. Lines of the API, operations, the indexer and of settings need a process.",
         "",
         f"Of {len(lines)} lines {counts['shown']} are shown ("
         + ", ".join(f"{level} {levels[level]}" for level in reversed(LEVELS))

@@ -47,7 +47,9 @@ NO_PROCESS = "not on a running process"
     ("folder", "owner", "mark", "state"),
     [
         pytest.param("unit", "lib", "'S1.1.1'", "shown (unit) by `{}`", id="shown"),
-        pytest.param("e2e", "api", "'S1.1.1'", "shown (e2e) by `{}`", id="shown-on-processes"),
+        pytest.param(
+            "e2e", "api", "'S1.1.1'", f"partly (adapter): {NO_PROCESS}, by `{{}}`", id="a-service-in-the-test"
+        ),
         pytest.param("unit", "lib", "'S1.1.2'", "open", id="no-mark"),
         pytest.param("unit", "lib", "'S1.1.1', part='half'", "partly (unit): half, by `{}`", id="a-part"),
         pytest.param(
@@ -67,6 +69,60 @@ def test_the_state_follows_from_mark_and_level(
     page = tool.page({"S1.1.1": ("text", owner)}, tool.marks(tmp_path / "tests"))
 
     assert f"| S1.1.1 | text | {owner} | {state.format(name)} |" in page
+
+
+SERVICES = """
+import subprocess, sys
+class Service:
+    def start(self):
+        self.process = subprocess.Popen([sys.executable, "-m", "{module}"])
+"""
+CONFTEST = """
+import pytest
+from tests.helpers import Service
+@pytest.fixture
+def service():
+    yield Service()
+@pytest.fixture
+def started(service): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "test", "module", "level"),
+    [
+        pytest.param("integration", "def test_a(started): ...", "strider.api", "process", id="fixture"),
+        pytest.param("faults", "def test_a(): Service()", "strider.api", "process", id="helper"),
+        pytest.param("unit", "def test_a(): Service()", "strider.api", "process", id="whatever-the-folder"),
+        pytest.param("e2e", "def test_a(started): ...", "strider.api", "e2e", id="e2e"),
+        pytest.param("integration", "def test_a(database): ...", "strider.api", "adapter", id="server"),
+        pytest.param("integration", "def test_a(it: Service): ...", "strider.api", "adapter", id="type-hint"),
+        pytest.param("integration", "def test_a(started): ...", "http.server", "adapter", id="no-program"),
+        pytest.param("contract", "def test_a(): ...", "strider.api", "contract", id="contract"),
+        pytest.param("unit", "def test_a(): ...", "strider.api", "unit", id="unit"),
+    ],
+)
+def test_the_level_is_process_when_the_test_starts_one(
+    folder: str, test: str, module: str, level: str, tmp_path: Path
+) -> None:
+    tests = tmp_path / "tests"
+    path = tests / folder / "area" / "test_x.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"from ...helpers import Service\n@pytest.mark.req('S1.1.1')\n{test}\n")
+    (tests / folder / "conftest.py").write_text(CONFTEST)
+    (tests / "helpers.py").write_text(SERVICES.format(module=module))
+
+    (mark,) = _tool().marks(tests)["S1.1.1"]
+
+    assert mark.level == level
+
+
+def test_no_test_of_this_repository_is_e2e_without_a_process() -> None:
+    """The folder e2e is for crawls by processes: a test in it that starts none stands in the wrong place."""
+    marked = [mark for found in _tool().marks(ROOT / "tests").values() for mark in found]
+    own = {mark.level for mark in marked if mark.test.startswith("tests/e2e/")}
+
+    assert own == {"e2e"}
 
 
 @pytest.mark.parametrize(
@@ -101,4 +157,5 @@ def test_a_line_that_the_scope_settles_is_decided() -> None:
     page = _tool().page({"S1.1.1": ("one", "doc")}, {}, frozenset({"S1.1.1"}))
 
     assert "| S1.1.1 | one | doc | decided: [scope](scope.md) |" in page
-    assert "0 are shown (e2e 0, process 0, contract 0, unit 0), 0 partly, 1 decided, 0 open." in page
+    counts = "0 are shown (e2e 0, process 0, adapter 0, contract 0, unit 0), 0 partly, 1 decided, 0 open."
+    assert counts in page
