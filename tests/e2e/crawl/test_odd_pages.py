@@ -26,7 +26,7 @@ def home() -> Iterator[str]:
         yield origin
 
 
-@pytest.mark.req("S2.0.3")
+@pytest.mark.req("S2.0.3", "S2.4.9", "S2.5.1")
 def test_short_pages_are_rejected_unless_they_lead_on_and_noindex_is_a_page(
     home: str, tmp_path: Path
 ) -> None:

@@ -283,6 +283,8 @@ async def test_with_a_token_any_address_will_do(topics: str, start: Start, datab
 
 
 @pytest.mark.req("S1.1.2")
+@pytest.mark.req("S1.1.3", part="one bearer token from the settings; no JWT")
+@pytest.mark.req("S1.2.10", part="the token is asked for")
 @pytest.mark.req("S3.17.11", part="/health")
 async def test_health_is_public_and_the_port_is_8060_where_nothing_else_is_set(
     topics: str, start: Start, database: str
@@ -304,9 +306,10 @@ async def test_health_is_public_and_the_port_is_8060_where_nothing_else_is_set(
     process = start(topics, database, STRIDER_API_TOKEN="s3cret-token")
     async with await ready(process) as client:
         health, pages = await client.get("/health"), await client.get("/api/v1/pages")
+        named = await client.get("/api/v1/pages", headers={"authorization": "Bearer s3cret-token"})
 
     assert "STRIDER_API_PORT=8060 " in printed
-    assert (health.status_code, pages.status_code) == (200, 401)
+    assert (health.status_code, pages.status_code, named.status_code) == (200, 401, 200)
 
 
 @pytest.mark.req("S4.11.3")

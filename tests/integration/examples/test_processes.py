@@ -44,7 +44,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         process.close()
 
 
-@pytest.mark.req("S1.2.1", "S1.3.9")
+@pytest.mark.req("S1.2.1", "S1.2.28", "S1.3.2", "S1.3.9", "S2.5.2")
 def test_the_pair_counts_drains_and_goes_on(stack: ServerStack, requests: Requests, start: Start) -> None:
     """Requests sent while it stops are counted after the restart; nothing is counted twice."""
     bootstrap = stack.kafka.address
@@ -66,6 +66,13 @@ def test_the_pair_counts_drains_and_goes_on(stack: ServerStack, requests: Reques
     ready = tally.get("/readyz")
     assert (ready.status_code, ready.json()["dependencies"]["kafka"]["ok"]) == (200, True)
     assert 'strider_messages_total{outcome="counted",topic="echoes"}' in tally.get("/metrics").text
+    heartbeat = ready.json()["heartbeat"]
+    assert (heartbeat["last_success"] is not None, heartbeat["consecutive_failures"]) == (True, 0)
+    phases = tally.lines_of(log_events.STARTUP_PHASE_COMPLETED.text)
+    assert [line["phase"] for line in phases] == [
+        *("logs", "telemetry", "health", "adapters", "checks", "consumers")
+    ]
+    assert {line["service"] for line in phases} == {"tally"}
 
 
 def test_a_tally_killed_in_the_middle_counts_exactly(
@@ -138,15 +145,20 @@ def run(name: str, *arguments: str, **environ: str) -> subprocess.CompletedProce
 
 
 @pytest.mark.req("S1.3.1")
-def test_the_config_is_printed_by_the_real_process() -> None:
+def test_the_config_is_printed_by_the_real_process(tmp_path: Path) -> None:
+    """From one file, and the environment wins over it."""
+    file = tmp_path / "strider.yaml"
+    file.write_text("run: {shards: 6}\nservices: {tally: {commit_interval_seconds: 9s}}\n")
     done = run(
         "tally",
         "--print-config",
+        STRIDER_CONFIG=str(file),
         POSTGRES_DSN="postgresql://u:s3cret@h/d",
         TALLY_COMMIT_INTERVAL_SECONDS="1s",
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "TALLY_COMMIT_INTERVAL_SECONDS=1 " in done.stdout
+    assert "STRIDER_SHARDS=6 " in done.stdout
     assert "s3cret" not in done.stdout
 
 

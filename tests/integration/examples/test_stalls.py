@@ -106,7 +106,7 @@ class SlowThenHanging:
         """There is nothing to let go."""
 
 
-@pytest.mark.req("S2.1.3", "S2.1.5")
+@pytest.mark.req("S2.1.5")
 async def test_a_takeover_needs_heartbeats_and_ends_without_them() -> None:
     """A long rebuild is no stall, a hanging one is; neither is ready. No message waits the while."""
     made: list[SlowThenHanging] = []

@@ -19,6 +19,7 @@ from strider.contracts.avro.schema_store import SchemaStore
 
 SHARDS = 4
 DEADLINE_SECONDS = 60.0
+OWN_PREFIXES = ("STRIDER_", "KAFKA_", "REDIS_", "LINK_INGESTION_", "OBJECT_STORE_", "CRAWLER_")
 CODEC = Codec(SchemaStore.bundled())
 
 
@@ -34,18 +35,15 @@ def wait_for(question: Callable[[], Any]) -> Any:
 class Service:
     """The process; `kill` ends it as a power cut does, `start` begins another one."""
 
-    def __init__(self, bootstrap: str, redis_url: str, log: Path) -> None:
+    def __init__(self, bootstrap: str, redis_url: str, log: Path, **settings: str) -> None:
         self.log = log
-        kept = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("STRIDER_", "KAFKA_", "REDIS_", "LINK_INGESTION_", "OBJECT_STORE_"))
-        }
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(OWN_PREFIXES)}
         self._environment = kept | {
             "KAFKA_BOOTSTRAP_SERVERS": bootstrap,
             "KAFKA_SESSION_TIMEOUT": "6s",
             "REDIS_URL": redis_url,
             "STRIDER_SHARDS": str(SHARDS),
+            **settings,
         }
         self._process: subprocess.Popen[bytes] | None = None
 

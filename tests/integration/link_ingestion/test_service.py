@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -177,3 +178,26 @@ def test_a_list_whose_end_was_given_up_is_settled_behind_its_parts(
 
     assert (end.verdict, end.reason, end.fetch_sequence) == ("given_up", "unreadable_message", 7)
     assert {f"https://www.a.test/l/{number}" for number in range(20)} <= found
+
+
+@pytest.mark.req("S1.14.12")
+@pytest.mark.parametrize(("setting", "kind"), [("", "page"), ("true", "feed")], ids=["default", "enabled"])
+def test_feeds_of_start_pages_are_crawled_as_feeds_where_a_setting_says_so(
+    bootstrap: str, sender: Producer, redis_url: str, tmp_path: Path, *, setting: str, kind: str
+) -> None:
+    url = f"https://www.feeds-{kind}.test/feed.xml"
+    settings = {"CRAWLER_FEED_DISCOVERY_ENABLED": setting} if setting else {}
+    service = Service(bootstrap, redis_url, tmp_path / "log", **settings)
+    home = a_page(url, url=url.removesuffix("feed.xml"), feed_urls=(url,), is_start=True, depth=0)
+    say(sender, CRAWL_SPECS, a_spec())
+    say(sender, PAGES_VALIDATED, validated(home))
+    sender.flush(10)
+    try:
+        service.start()
+        with closing(Reader(bootstrap, LINKS_DISCOVERED)) as links:
+            found = wait_for(lambda: [each for _, each in links.events() if url in each.urls])
+    finally:
+        service.close()
+
+    kinds = {name: each.kinds for each in found for name in each.urls}
+    assert kinds == {url: ("feed",) if kind == "feed" else ()}

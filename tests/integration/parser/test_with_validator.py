@@ -90,7 +90,7 @@ def validated(broker: InProcessBroker) -> list[Any]:
     return [event for event in events if event.verdict.validation_status != "rejected"]
 
 
-@pytest.mark.req("S2.0.3", "S2.4.1")
+@pytest.mark.req("S2.0.3", "S2.4.1", "S2.5.1")
 async def test_every_page_is_validated_or_rejected_exactly_once(broker: InProcessBroker) -> None:
     bodies: dict[int, tuple[bytes, dict[str, Any]]] = {
         1: (ARTICLE, {}),
@@ -125,7 +125,6 @@ async def test_every_page_is_validated_or_rejected_exactly_once(broker: InProces
     assert [letter.reason for letter in said(broker, PARSER_DLQ)] == ["bad_magic"]
 
 
-@pytest.mark.req("S2.5.1")
 async def test_long_texts_and_bodies_go_by_the_object_store(broker: InProcessBroker, tmp_path: Any) -> None:
     from strider.storage.objects import ObjectOptions, open_object_store  # noqa: PLC0415  # only here
 

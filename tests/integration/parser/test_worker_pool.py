@@ -37,7 +37,6 @@ async def test_a_bus_of_events_gets_events() -> None:
     assert (parsed.encoded, parsed.event.title, parsed.event.text) == (None, "T", "Walking on streams.\nnext")
 
 
-@pytest.mark.req("S2.2.8")
 @pytest.mark.parametrize("gives_events", [False, True], ids=["as bytes", "as events"])
 async def test_a_long_sitemap_comes_back_in_parts(gives_events: bool) -> None:
     """Each part fits its topic, nothing is lost between them, and the next page is parsed as usual."""

@@ -77,6 +77,7 @@ async def test_a_crawl_is_orderly_and_ends(place: CrawlOnServers, start: Start) 
     assert scheduler.log_lines("Message dead-lettered") == []
 
 
+@pytest.mark.req("S0.1.4", "S1.2.25")
 @pytest.mark.req("S0.1.2", part="nothing is asked twice over restarts of the services; other keys")
 async def test_kill_9_costs_no_fetch_and_no_url(place: CrawlOnServers, start: Start) -> None:
     """The leases live on in Valkey: whoever takes the shards goes on where it stopped."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 
 import asyncpg
 import pytest
@@ -118,26 +120,38 @@ def _strider(*words: str, dsn: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-@pytest.mark.req("S4.11.1", "S4.16.2", "S4.16.3")
+def _process(*words: str, dsn: str) -> tuple[int, str]:
+    """Run the command as people do."""
+    done = subprocess.run(
+        [sys.executable, "-m", "strider.cli", "migrate", *words, "--dsn", dsn],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.req("S1.2.30", "S1.2.31", "S4.11.1", "S4.16.2", "S4.16.3")
 @pytest.mark.req("S1.3.3", part="migrations are a command of their own")
 def test_the_command_does_what_the_words_say(postgres_dsn: str) -> None:
     """Review, apply, look, take back."""
-    code, sql = _strider("up", "--dry-run", dsn=postgres_dsn)
+    code, sql = _process("up", "--dry-run", dsn=postgres_dsn)
     assert (code, "CREATE TABLE error_logs" in sql) == (0, True)
-    assert _strider("status", dsn=postgres_dsn)[0] == 1
+    assert _process("status", dsn=postgres_dsn)[0] == 1
 
-    code, said = _strider("up", dsn=postgres_dsn)
+    code, said = _process("up", dsn=postgres_dsn)
     assert (code, said.splitlines()[-1].endswith(f"was at base, is at {LAST}")) == (0, True)
-    code, said = _strider("up", dsn=postgres_dsn)
+    code, said = _process("up", dsn=postgres_dsn)
     assert (code, said.strip().endswith(f"is at {LAST}, nothing to do")) == (0, True)
 
-    code, said = _strider("status", "--json", dsn=postgres_dsn)
+    code, said = _process("status", "--json", dsn=postgres_dsn)
     assert (code, json.loads(said)) == (
         0,
         {"current": LAST, "done": [step.name for step in revisions()], "pending": []},
     )
 
-    code, said = _strider("down", "99", "--yes", dsn=postgres_dsn)
+    code, said = _process("down", "99", "--yes", dsn=postgres_dsn)
     assert (code, said.splitlines()[-1].endswith(f"was at {LAST}, is at base")) == (0, True)
 
 

@@ -159,6 +159,7 @@ async def test_cancelled_work_leaves_its_connection_usable(postgres_dsn: str) ->
     await postgres.close()
 
 
+@pytest.mark.req("S2.1.9")
 async def test_a_restart_is_survived(stack: ServerStack) -> None:
     """F15: kill -9, and the pool finds the server again."""
     if not stack.postgres.is_ours:

@@ -451,6 +451,7 @@ async def test_a_database_that_is_away_is_told_with_a_time(world: World, client:
     assert (answer.headers["retry-after"], "10.0.0.7" in answer.text) == ("5", False)
 
 
+@pytest.mark.req("S1.2.10", part="a fault is logged and answered with 500")
 async def test_a_fault_of_ours_tells_nothing_of_our_inside(world: World, client: httpx.AsyncClient) -> None:
     world.records.failure = RuntimeError("the secret")
 

@@ -152,6 +152,7 @@ def test_what_is_about_the_seed_alone_shapes_no_spec(about: dict[str, Any]) -> N
 def test_depth_is_three_by_default_and_ten_at_most(wanted: int | None, depth: int) -> None:
     """C-2: crawls deeper than ten mostly find traps."""
     assert effective_depth(wanted) == depth
+    assert spec_from_seed(SeedSubmitted(url="https://a.test/", max_depth=wanted)).max_depth == depth
 
 
 @pytest.mark.parametrize(

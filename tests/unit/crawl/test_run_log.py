@@ -6,8 +6,6 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-import pytest
-
 from strider.crawl.run_log import FLUSH_SECONDS, MAX_KINDS, MAX_PENDING_EVENTS, RunLog
 from strider.messaging.inprocess import EventLoopClock, simulate
 from strider.messaging.log_events import LogEvent
@@ -30,7 +28,6 @@ class Lines:
         self.told.append((event.text, fields))
 
 
-@pytest.mark.req("S1.2.27")
 def test_a_thousand_pages_are_a_line_by_kind() -> None:
     """Two runs, two events: as many lines as there are of both, each with its job's id."""
     lines = Lines()

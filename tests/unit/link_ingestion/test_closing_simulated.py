@@ -132,7 +132,6 @@ def put_a_list(ring: Ring, number: int) -> list[str]:
     return links
 
 
-@pytest.mark.req("S2.2.8")
 @pytest.mark.parametrize("seed", range(12))
 def test_nothing_settles_a_list_before_all_of_its_parts_are_admitted(seed: int) -> None:
     async def scenario() -> None:

@@ -19,7 +19,7 @@ HTML = (
 )
 
 
-@pytest.mark.req("S3.9.11", "S3.1.4", "S3.2.3", "S3.6.6", "S3.6.8", "S3.4.6")
+@pytest.mark.req("S0.2.1", "S3.9.11", "S3.1.4", "S3.2.3", "S3.6.6", "S3.6.8", "S3.4.6")
 @pytest.mark.req("S3.15.3", part="HTML is parsed without running scripts")
 def test_a_page_has_all_promised_fields() -> None:
     page = read(HTML, depth=2, referrer="https://site.test/", metadata={"a": "b"}, etag='"1"')
@@ -38,7 +38,6 @@ def test_a_page_has_all_promised_fields() -> None:
     assert (page.links_found, page.links_dropped, page.truncated) == (1, 0, False)
 
 
-@pytest.mark.req("S0.2.1")
 def test_hashes_do_not_depend_on_the_encoding_of_the_answer() -> None:
     """The same page, compressed or in another charset, has not changed."""
     plain = read(HTML)

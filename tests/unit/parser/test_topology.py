@@ -57,7 +57,6 @@ def a_parser(bodies: Any = None, *specs: CrawlSpecDeclared, extraction: str = ""
     )
 
 
-@pytest.mark.req("S2.2.8")
 async def test_the_last_part_of_a_long_list_is_spoken_last() -> None:
     """It settles the page, so that all parts before it must be acknowledged."""
     rows = "".join(f"<url><loc>https://site.test/some/path/{at:08}</loc></url>" for at in range(20_000))

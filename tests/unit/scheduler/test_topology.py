@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from structlog.testing import capture_logs
 
+from strider.contracts.crawl_specs import effective_depth
 from strider.contracts.generated.topics import FRONTIER, HOSTS
 from strider.messaging.inprocess import simulate
 from strider.runtime.observability import log_events
@@ -358,10 +359,16 @@ def test_many_seeds_that_redirect_to_one_page_fetch_it_once() -> None:
 
 @pytest.mark.req("S0.4.4", "S1.15.6")
 @pytest.mark.parametrize(
-    ("depth", "warnings"), [pytest.param(5, 0, id="usual"), pytest.param(6, 1, id="deep")]
+    ("wanted", "depth", "warnings"),
+    [
+        pytest.param(0, 3, 0, id="zero-is-the-default"),
+        pytest.param(5, 5, 0, id="usual"),
+        pytest.param(6, 6, 1, id="deep"),
+    ],
 )
-def test_a_crawl_that_goes_deep_is_told_once(depth: int, warnings: int) -> None:
-    spec = replace(SPEC, max_depth=depth)
+def test_a_crawl_that_goes_deep_is_told_once(wanted: int, depth: int, warnings: int) -> None:
+    spec = replace(SPEC, max_depth=effective_depth(wanted))
+    assert spec.max_depth == depth
     with capture_logs() as lines:
         run(lambda: SimulatedWorld(a_site(Page("/a"), Page("/b")), spec=spec), nothing)
 

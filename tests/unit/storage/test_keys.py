@@ -20,7 +20,7 @@ def _family(**more: object) -> KeyFamily:
     return KeyFamily(**(values | more))  # type: ignore[arg-type]
 
 
-@pytest.mark.req("S0.1.5")
+@pytest.mark.req("S0.1.5", part="the log of a job; the frontier keeps all jobs of a shard together")
 def test_a_jobs_keys_are_in_its_own_namespace() -> None:
     """The id in braces keeps jobs apart, and all of one job's keys in one cluster slot."""
     assert JOB_LOG("job-1") == "strider:job:{job-1}:log"

@@ -154,7 +154,6 @@ async def test_a_page_in_the_dead_letters_is_rejected_from_its_headers() -> None
     assert effects.publish == ()
 
 
-@pytest.mark.req("S2.2.8")
 async def test_a_part_with_successors_settles_nothing() -> None:
     """A part of a long list that was given up is a dead letter; the last part settles the page."""
     part = a_page(document_kind="sitemap", part=1, is_last_part=False)
@@ -167,7 +166,6 @@ async def test_a_part_with_successors_settles_nothing() -> None:
     assert await a_validator().on_given_up(record, "bad_magic") is NO_EFFECTS
 
 
-@pytest.mark.req("S2.2.8")
 @pytest.mark.parametrize(
     ("record_headers", "outcome"),
     [

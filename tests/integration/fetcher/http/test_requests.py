@@ -30,6 +30,7 @@ from strider.testing.hostile import (
 from tests.integration.fetcher.http.runner import MARKED_AT_US, request, running_client
 
 A_READ = 256 * 1024
+LAST_MODIFIED = "Wed, 18 Nov 2026 08:00:00 GMT"
 """The most that asyncio reads from a socket at a time."""
 
 
@@ -204,11 +205,13 @@ async def test_not_modified_answers_conditional_requests_only(
         serve_hostile({"/": sends(b"HTTP/1.1 304 Not Modified\r\n\r\n")}) as server,
         running_client() as client,
     ):
-        meaning = await client.fetch(request(server.url("/"), etag=etag))
+        wanted = request(server.url("/"), etag=etag, last_modified=LAST_MODIFIED if etag else "")
+        meaning = await client.fetch(wanted)
 
     assert (meaning.completed.outcome, meaning.completed.has_page) == (outcome, has_page)
     assert (meaning.page is not None and meaning.page.not_modified) == has_page
-    assert (f"If-None-Match: {etag}" in server.request_heads[0]) == bool(etag)
+    for header in (f"If-None-Match: {etag}\r\n", f"If-Modified-Since: {LAST_MODIFIED}\r\n"):
+        assert (header in server.request_heads[0]) == bool(etag)
 
 
 @pytest.mark.parametrize("with_reset", [False, True])

@@ -16,7 +16,7 @@ from strider.runtime.settings.base import CrawlSettings
 POLITE = {"contact": "https://example.org/bot", "host_delay_seconds": 1.0}
 
 
-@pytest.mark.req("S1.15.6")
+@pytest.mark.req("S1.15.6", part="more than five links warn before a crawl of the command")
 @pytest.mark.parametrize(
     ("seed", "settings", "spec", "expected"),
     [

@@ -18,7 +18,6 @@ def _one(line: str, url: str = URL) -> Cookie | None:
     return next(iter(parse_set_cookies([line], url=url, now=NOW)), None)
 
 
-@pytest.mark.req("S0.1.3")
 @pytest.mark.parametrize(
     ("line", "domain", "path"),
     [
@@ -38,7 +37,6 @@ def test_a_cookie_is_for_its_host_or_a_parent_within_its_domain(line: str, domai
     assert (cookie.domain, cookie.path) == (domain, path)
 
 
-@pytest.mark.req("S0.1.3")
 @pytest.mark.parametrize(
     ("line", "url"),
     [

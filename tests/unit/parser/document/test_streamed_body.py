@@ -93,7 +93,6 @@ def in_encodings(body: bytes) -> list[tuple[bytes, str]]:
     ]
 
 
-@pytest.mark.req("S2.2.8", "S2.2.9")
 @pytest.mark.parametrize("level", ["basic", "records"])
 @pytest.mark.parametrize("portion_bytes", [17, 64, 300])
 def test_a_streamed_sitemap_results_in_the_same_event(
@@ -142,7 +141,6 @@ def read_and_weighed(page: PageFetched, body: bytes) -> tuple[PageParsed, float]
         tracemalloc.stop()
 
 
-@pytest.mark.req("S2.2.8")
 @pytest.mark.parametrize(
     ("entry", "around"),
     [
@@ -251,7 +249,6 @@ NAMES = [
 ]
 
 
-@pytest.mark.req("S2.2.8")
 @pytest.mark.parametrize(("pack", "encoding"), ENCODINGS[2:], ids=NAMES[2:])
 def test_no_encoding_has_a_sitemap_held(pack: Callable[[bytes], bytes], encoding: str) -> None:
     """Neither as text nor as bytes."""

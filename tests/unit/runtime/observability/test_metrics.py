@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,25 @@ def test_the_loop_is_counted_and_keeps_the_heart_beating() -> None:
     assert list(values.values()) == [1, 7, 700, 2, 1, 1, 40, 12, 1, 1, 1, 1, 1]
     assert heartbeat.consecutive_failures == 1
     assert heartbeat.last_success is not None
+
+
+@pytest.mark.req("S2.1.3", "S2.5.2")
+@pytest.mark.parametrize(
+    "act",
+    [
+        pytest.param(lambda meter: meter.handled("echoes", "counted", 0.01), id="message-done"),
+        pytest.param(lambda meter: meter.dead_lettered("echoes", "truncated"), id="message-given-up"),
+        pytest.param(lambda meter: meter.rebalanced(4), id="rebalance"),
+    ],
+)
+def test_each_action_of_the_loop_is_activity_for_the_watchdog(act: Callable[[ConsumerMetrics], None]) -> None:
+    heartbeat = Heartbeat(SystemClock())
+    meter = ConsumerMetrics(Metrics(), heartbeat, group="tally", clock=SystemClock())
+    heartbeat.last_activity = 0.0
+
+    act(meter)
+
+    assert heartbeat.last_activity > 0
 
 
 def test_a_partition_that_has_gone_shows_no_lag() -> None:

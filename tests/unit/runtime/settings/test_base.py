@@ -9,12 +9,19 @@ from strider.runtime.settings.base import KafkaSettings, RedisSettings, ServiceS
 from strider.runtime.settings.types import SecretUrl, hide_password, hide_secrets, parse_duration
 
 
-@pytest.mark.req("S1.2.2")
+@pytest.mark.req(
+    "S1.2.2", part="crawler, database, logs, objects, server; a search index has no settings yet"
+)
 def test_there_is_one_frozen_structure_per_area() -> None:
     """A service takes the areas that it needs, and nothing changes them on the way."""
     settings = ServiceSettings()
 
     assert settings.kafka == KafkaSettings(bootstrap_servers=("localhost:9092",))
+    areas = {name: getattr(settings, name) for name in ("crawl", "postgres", "logs", "objects", "health")}
+    assert [type(area).__name__ for area in areas.values()] == [
+        *("CrawlSettings", "PostgresSettings", "LogSettings", "ObjectStoreSettings", "HealthSettings")
+    ]
+    assert all(area.model_config["frozen"] for area in areas.values())
     with pytest.raises(ValidationError, match="frozen"):
         settings.kafka.security_protocol = "SSL"
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from strider.contracts.generated.events import FetchCompleted, PageSettled
 from strider.crawl.run_log import RunLog
 from strider.frontier.models import RunEntryCounts
@@ -49,7 +47,6 @@ def a_page(verdict: str, reason: str = "") -> PageSettled:
     return PageSettled("k", "", "j", "r", 1, verdict, settled_at_ms=1, reason=reason)
 
 
-@pytest.mark.req("S1.2.27")
 def test_a_budget_is_told_by_its_name_and_the_rest_by_reason() -> None:
     notes = Notes()
     refused = replace(LINE, decision="refused", reason="too_deep", detail="4 of 3")

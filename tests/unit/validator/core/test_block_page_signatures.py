@@ -78,6 +78,7 @@ def test_a_match_names_its_location() -> None:
     assert found == SignatureMatch("access_denied", "you have been blocked", "text")
 
 
+@pytest.mark.req("S2.4.14", part="a table of phrases that a test checks; not a setting")
 def test_the_table_is_in_order() -> None:
     """A phrase with a capital letter would never match, and a reason must be a listed word."""
     for signature in SIGNATURES:
