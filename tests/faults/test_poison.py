@@ -96,7 +96,7 @@ async def test_scattered_poison_is_kept_whole_and_its_neighbours_are_answered(sc
     assert [echoed.request_id for _, echoed in await scene.echoes()] == asked
 
 
-@pytest.mark.req("S2.1.4", "S4.6.4")
+@pytest.mark.req("S4.6.4")
 async def test_a_flood_stops_the_consumer_until_somebody_has_looked(scene: Scene) -> None:
     """Not the process: it stays to say why, and the watchdog lets it, for the pause is a stated one."""
     echo = scene.echo(STALL_THRESHOLD=f"{STALL_SECONDS:g}")

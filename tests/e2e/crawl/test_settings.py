@@ -60,7 +60,7 @@ async def test_a_crawl_goes_by_its_proxies_once_they_are_enabled(
     assert {*one.requested_targets} == {*two.requested_targets} == {f"127.0.0.1:{server.port}"}
 
 
-@pytest.mark.req("S2.4.6")
+@pytest.mark.req("S2.4.6", part="the size is a setting")
 @pytest.mark.parametrize(("minimum", "outcome"), [("", "too_short"), ("10", "page")], ids=["default", "set"])
 async def test_the_smallest_body_is_a_setting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minimum: str, outcome: str

@@ -52,7 +52,7 @@ def test_the_pair_counts_drains_and_goes_on(stack: ServerStack, requests: Reques
     tally.wait_for_event(log_events.SERVICE_RUNNING.text)
     requests.ask(480)
     wait_for(lambda: requests.counted() == 480)
-    first_codes = echo.stop(), tally.stop()
+    first_codes = echo.stop(), tally.stop(signal.SIGINT)
     requests.ask(240)
     start("echo", bootstrap)
     tally = start("tally", bootstrap)
