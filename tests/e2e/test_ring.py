@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pytest
+from confluent_kafka import Consumer
 
 from strider.testing.site import ServedSite, SiteShape, serve_site
 from tests.faults.waiting import until
@@ -25,6 +29,7 @@ from .ring import DELAY_SECONDS, Ring
 
 SHAPE = SiteShape(hosts=4, pages_per_host=12, slow_seconds=1.0, trap_depth=10, has_excluded=True)
 CRAWL_SECONDS = 120.0
+RELEASED = Path(__file__).parents[2] / "schemas" / "released"
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -78,33 +83,34 @@ def test_every_url_without_a_page_has_its_reason(crawl: Crawl) -> None:
     assert told == crawl.site.plan.decided_without_page
 
 
-@pytest.mark.req("S3.4.8", "S3.6.3", "S3.7.2", "S3.11.3")
+@pytest.mark.req("S3.4.8", "S3.6.3", "S3.7.2", "S3.11.3", "S3.11.4")
 def test_every_url_of_the_frontier_says_how_it_stands(crawl: Crawl) -> None:
     status = {row["url"]: row["status"] for row in crawl.urls}
-    forbidden = {
-        url for url, reason in crawl.site.plan.decided_without_page.items() if reason == "robots_denied"
-    }
+    plan = crawl.site.plan
 
-    assert {status.get(url) for url in crawl.site.plan.pages} == {"fetched"}
-    assert forbidden
-    assert {status.get(url) for url in forbidden} == {"blocked"}
+    assert {status.get(url) for url in plan.pages} == {"fetched"}
+    assert plan.forbidden
+    assert {status.get(url) for url in plan.forbidden} == {"blocked"}
+    assert set(plan.failures.values()) >= {"not_found", "retries_exhausted"}
+    assert {status.get(url) for url in plan.failures} == {"failed"}
 
 
-@pytest.mark.req("S3.10.9", "S4.8.2")
+@pytest.mark.req("S4.8.2")
 @pytest.mark.req("S3.2.5", part="no duplicate URLs")
+@pytest.mark.req("S3.10.9", part="no URL is requested twice; the key in Redis has another name")
 def test_no_url_is_asked_twice(crawl: Crawl) -> None:
     """Failures are tried again as often as the ladder says, and everything else is asked once."""
     assert crawl.site.request_counts() == Counter(crawl.site.plan.requests)
 
 
-@pytest.mark.req("S3.1.3", "S3.2.4", "S3.4.5")
+@pytest.mark.req("S3.1.3", "S3.2.4", "S3.4.5", "S3.8.1", "S3.8.4", "S3.17.3")
 def test_the_rules_of_each_host_come_first_and_are_kept(crawl: Crawl) -> None:
     assert_robots_came_first(crawl.site)
     assert_only_known_urls_were_asked(crawl.site)
     assert asked_too_often(crawl.site) == {}
 
 
-@pytest.mark.req("S3.1.3", "S3.2.4")
+@pytest.mark.req("S3.1.3", "S3.2.4", "S3.12.1")
 def test_the_delay_is_kept_and_one_request_at_a_time(crawl: Crawl) -> None:
     assert_polite(crawl.site, delay_seconds=DELAY_SECONDS)
 
@@ -130,3 +136,26 @@ def test_a_redirected_page_knows_its_way(crawl: Crawl) -> None:
     (page,) = (row for row in crawl.pages if row["url"] == f"{origin}/chain/3")
 
     assert json.loads(page["redirect_chain"]) == [f"{origin}/chain/{step}" for step in range(3)]
+
+
+@pytest.mark.req("S5.2.11")
+def test_a_foreign_consumer_group_reads_pages_by_the_released_schemas(crawl: Crawl, ring: Ring) -> None:
+    """With another client and another Avro library; the fingerprint in front of a page names its schema."""
+    manifest = json.loads((RELEASED / "manifest.json").read_text())
+    schemas = {
+        entry["fingerprint"]: fastavro.parse_schema(json.loads((RELEASED / f"{name}.avsc").read_text()))
+        for name, entry in manifest.items()
+    }
+    settings = {"bootstrap.servers": ring.servers.kafka.address, "group.id": "foreign"}
+    consumer = Consumer({**settings, "auto.offset.reset": "earliest"})
+    consumer.subscribe(["pages-validated"])
+    found, deadline = set[str](), time.monotonic() + 60
+    while not found >= crawl.site.plan.pages and time.monotonic() < deadline:
+        if (record := consumer.poll(1.0)) is not None and record.error() is None:
+            value = record.value() or b""
+            assert value[:2] == b"\xc3\x01"
+            event = fastavro.schemaless_reader(io.BytesIO(value[10:]), schemas[value[2:10].hex()], None)
+            found.add(event["page"]["url"])
+    consumer.close()
+
+    assert found >= crawl.site.plan.pages

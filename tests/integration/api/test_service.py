@@ -30,10 +30,12 @@ from strider.messaging.topics import apply_topics
 from strider.runtime.clocks import SystemClock
 from strider.runtime.observability import log_events
 from strider.storage.postgres import Postgres
+from strider.storage.redis import RedisOptions, connect
 from strider.testing.faulty_tcp_proxy import faulty_tcp_proxy
 from strider.testing.stack import ServerStack
 from tests.integration.examples.processes import SHARDS, ServiceProcess
 from tests.integration.examples.test_telemetry import closed_port
+from tests.integration.frontier.shards import EPOCH, LEASE_MS, SHARD, accepted, opened
 from tests.unit.indexer.events import FETCHED_AT_MS, a_decision, a_page, key
 
 CODEC = Codec(SchemaStore.bundled())
@@ -100,10 +102,11 @@ async def seeds_at(bootstrap: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.req("S3.13.1")
+@pytest.mark.req("S3.13.1", "S4.1.5")
 @pytest.mark.req("S1.3.8", part="the routes of seeds, pages, decisions and health")
 @pytest.mark.req("S3.4.2", part="seed injection and stored pages")
 @pytest.mark.req("S3.13.9", part="/api/v1/pages with filters; no alias /api/pages")
+@pytest.mark.req("S3.19.32", part="the API, without any other service")
 async def test_seeds_go_in_and_pages_come_out(
     topics: str, start: Start, database: str, postgres: Postgres
 ) -> None:
@@ -122,7 +125,12 @@ async def test_seeds_go_in_and_pages_come_out(
     process = start(topics, database)
     async with await ready(process) as client:
         answer = await client.post(
-            "/api/v1/seeds", json=[f"{site}/seed", {"url": f"{site}/deep", "max_depth": 7}, "mailto:a@b.test"]
+            "/api/v1/seeds",
+            json=[
+                f"{site}/seed",
+                {"url": f"{site}/deep", "max_depth": 7, "priority": "low"},
+                "mailto:a@b.test",
+            ],
         )
         seen = await seeds_at(topics)
         listed = await _all_of(client, {"host": site.removeprefix("https://"), "limit": "4"})
@@ -134,6 +142,7 @@ async def test_seeds_go_in_and_pages_come_out(
 
     assert (answer.status_code, answer.json()["accepted"], answer.json()["refused"]) == (202, 2, 1)
     assert (seen[f"{site}/deep"].max_depth, seen[f"{site}/seed"].submitted_by) == (7, "api")
+    assert (seen[f"{site}/deep"].priority, seen[f"{site}/seed"].priority) == (1, 3)
     assert sorted(page["url"] for page in listed) == sorted(page.page.url for page in pages)
     moments = [page["crawled_at"] for page in listed]
     assert moments == sorted(moments, reverse=True)
@@ -286,6 +295,7 @@ async def test_with_a_token_any_address_will_do(topics: str, start: Start, datab
 @pytest.mark.req("S1.1.3", part="one bearer token from the settings; no JWT")
 @pytest.mark.req("S1.2.10", part="the token is asked for")
 @pytest.mark.req("S3.17.11", part="/health")
+@pytest.mark.req("S3.17.19", part="401 without the token; no sessions and no roles")
 async def test_health_is_public_and_the_port_is_8060_where_nothing_else_is_set(
     topics: str, start: Start, database: str
 ) -> None:
@@ -310,6 +320,31 @@ async def test_health_is_public_and_the_port_is_8060_where_nothing_else_is_set(
 
     assert "STRIDER_API_PORT=8060 " in printed
     assert (health.status_code, pages.status_code, named.status_code) == (200, 401, 200)
+
+
+@pytest.mark.req("S3.13.8")
+async def test_requests_that_no_fetcher_started_are_given_back(
+    topics: str, start: Start, database: str, redis_url: str
+) -> None:
+    """Only those that have waited long enough: five minutes where the request does not say."""
+    redis = connect(RedisOptions(redis_url))
+    frontier = await opened(redis)
+    await frontier.accept(SHARD, EPOCH, [accepted(1)])
+    [lease] = (await frontier.release(SHARD, EPOCH, limit=9, lease_ms=LEASE_MS)).leases
+    path, as_json = "/api/frontier/recover", {"Content-Type": "application/json"}
+    async with await ready(start(topics, database, REDIS_URL=redis_url)) as client:
+
+        async def recovered() -> int:
+            answer = await client.post(f"{path}?older_than_seconds=1", headers=as_json)
+            return int(answer.json()["recovered"])
+
+        early = await client.post(path, headers=as_json)
+        later = await until(recovered)
+    release = await frontier.release(SHARD, EPOCH, limit=9, lease_ms=LEASE_MS)
+    await redis.close()
+
+    assert (early.status_code, early.json(), later) == (200, {"recovered": 0}, 1)
+    assert [given.lease_id for given in release.expired] == [lease.lease_id]
 
 
 @pytest.mark.req("S4.11.3")

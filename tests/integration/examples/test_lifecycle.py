@@ -33,7 +33,7 @@ from .echo_requests import CODEC, HangingHandler, echoes, send_requests, with_ec
 from .in_process_service import InProcessService, a_broker, eventually, run_in_process
 
 
-@pytest.mark.req("S1.2.1", "S1.3.2", "S1.3.9")
+@pytest.mark.req("S1.2.1", "S1.3.2", "S1.3.9", "S3.14.7")
 @pytest.mark.req("S1.3.8", part="the server of health and metrics is a phase of the start")
 @pytest.mark.req("S4.4.1", part="metrics of a process")
 async def test_a_process_starts_in_phases_works_and_stops_in_order() -> None:
@@ -50,6 +50,7 @@ async def test_a_process_starts_in_phases_works_and_stops_in_order() -> None:
     assert sorted(found) == ["echoed", "refused_empty"]
     assert live.text == "alive\n"
     assert 'strider_messages_total{outcome="echoed",topic="echo-requests"} 1.0' in metrics.text
+    assert 'crawler_active_workers{group="echo"}' in metrics.text
     assert f'strider_build_info{{service="echo",version="{process.lines[0]["version"]}"}} 1.0' in metrics.text
     phases = [
         (line["phase"], line["seconds"] >= 0)

@@ -67,8 +67,10 @@ async def test_a_product_stands_in_its_columns(tables: PostgresTables, postgres:
     assert await rows(postgres, where) == [(SHOP, "shop.example.org", "example.org", SHOP, "run-1", "red")]
 
 
+@pytest.mark.req("S4.12.27")
 @pytest.mark.req("S4.12.26", part="image URL and alternative text are rows of a view")
 @pytest.mark.req("S4.12.28", part="width is stored")
+@pytest.mark.req("S4.13.2", part="a product has several images")
 async def test_pictures_are_rows_of_a_view(tables: PostgresTables, postgres: Postgres) -> None:
     await tables.write(offers(SHOP, LAMP))
 
@@ -77,6 +79,24 @@ async def test_pictures_are_rows_of_a_view(tables: PostgresTables, postgres: Pos
         (0, "https://i.example.org/1.jpg", "primary", "front", 640),
         (1, "https://i.example.org/2.jpg", "gallery", "", 0),
     ]
+
+
+@pytest.mark.req("S4.3.1")
+async def test_products_are_found_by_price_rating_and_availability(
+    tables: PostgresTables, postgres: Postgres
+) -> None:
+    """Prices are compared as numbers: as text, 100 would come before 19.99."""
+    dear = replace(LAMP, price="100", rating=2.0, availability="out_of_stock")
+    await tables.write(offers(SHOP, LAMP))
+    await tables.write(offers(f"{SHOP}2", dear))
+
+    for condition, url in [
+        ("price BETWEEN 10 AND 20", SHOP),
+        ("price > 20", f"{SHOP}2"),
+        ("rating >= 4", SHOP),
+        ("availability = 'out_of_stock'", f"{SHOP}2"),
+    ]:
+        assert await rows(postgres, "url", f"products WHERE {condition}") == [(url,)]
 
 
 @pytest.mark.req("S4.12.24", "S4.14.7")
@@ -138,8 +158,9 @@ async def test_a_page_that_asks_not_to_be_stored_takes_what_it_offers_along(
     assert [job for job, _ in pictures] == ["other"], "a picture goes with its product"
 
 
-@pytest.mark.req("S4.12.25", part="six of the eight: none on name or on creation")
 @pytest.mark.req("S4.4.1", part="indexes of products")
+@pytest.mark.req("S4.4.4", part="of products: domain, price and availability")
+@pytest.mark.req("S4.12.25", part="six of the eight: none on name or on creation")
 async def test_there_is_an_index_for_each_question(postgres: Postgres) -> None:
     """One column for the key too."""
     found = await rows(postgres, "indexname", "pg_indexes WHERE tablename = 'products'")

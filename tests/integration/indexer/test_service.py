@@ -28,6 +28,7 @@ from strider.messaging.effects import Publish
 from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.topics import apply_topics
 from strider.runtime.clocks import SystemClock
+from strider.runtime.observability import log_events
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.storage.postgres import Postgres
 from strider.testing.faulty_tcp_proxy import faulty_tcp_proxy
@@ -107,7 +108,8 @@ async def is_there(postgres: Postgres, expected: int, site: str, table: str = "c
     return found == expected
 
 
-@pytest.mark.req("S3.15.2", "S4.1.4")
+@pytest.mark.req("S4.1.4")
+@pytest.mark.req("S3.15.2", part="PostgreSQL for what is stored")
 async def test_what_is_spoken_is_stored(
     topics: str, start: Start, database: str, postgres: Postgres, site: str
 ) -> None:
@@ -169,7 +171,8 @@ async def test_a_kill_loses_nothing_and_doubles_nothing(
     await until(lambda: is_there(postgres, 600, site))
 
 
-@pytest.mark.req("S3.19.29", "S3.19.17")
+@pytest.mark.req("S3.19.17")
+@pytest.mark.req("S3.19.29", part="the indexer waits and goes on by itself")
 async def test_an_unavailable_database_pauses_the_service(
     topics: str, start: Start, database: str, postgres: Postgres, site: str
 ) -> None:
@@ -184,12 +187,14 @@ async def test_an_unavailable_database_pauses_the_service(
         wire.cut()
         await speak(topics, *(Publish(PAGES_VALIDATED, a_page(f"{site}/{number}")) for number in range(50)))
         await until(lambda: _says(process, 503))
+        paused = await asyncio.to_thread(process.wait_for_event, log_events.CONSUMPTION_PAUSED.text)
         stored_meanwhile = await count(postgres, "crawled_pages", site)
         wire.release()
         await until(lambda: is_there(postgres, 50, site))
         await until(lambda: _says(process, 200))
 
     assert stored_meanwhile == 0
+    assert paused["reason"] == "postgres"
     assert not process.lines_of("Message dead-lettered")
 
 

@@ -61,7 +61,7 @@ async def rows(postgres: Postgres, columns: str, table: str = "crawled_pages") -
     return [tuple(row) for row in await postgres.fetch(f"SELECT {columns} FROM {table} ORDER BY 1")]
 
 
-@pytest.mark.req("S3.6.9", part="the columns")
+@pytest.mark.req("S3.6.9")
 async def test_a_page_stands_in_its_columns(tables: PostgresTables, postgres: Postgres) -> None:
     """Rows are stored unchanged, in the column types of the tables."""
     page = a_page(
@@ -81,6 +81,16 @@ async def test_a_page_stands_in_its_columns(tables: PostgresTables, postgres: Po
     for name in ("redirect_chain", "warnings", "metadata"):
         assert json.loads(found.pop(name)) == json.loads(expected.pop(name))
     assert found == expected
+
+
+@pytest.mark.req("S3.6.9")
+async def test_pages_have_indexes_for_key_domain_and_time(postgres: Postgres) -> None:
+    found = await rows(postgres, "indexname, indexdef", "pg_indexes WHERE tablename = 'crawled_pages'")
+    about = {name: definition.partition(" USING btree ")[2] for name, definition in found}
+
+    assert about["crawled_pages_pkey"] == "(url_key, job_id)"
+    assert about["crawled_pages_by_domain"] == "(domain, crawled_at)"
+    assert about["crawled_pages_by_time"] == "(crawled_at, url_key, job_id)"
 
 
 async def test_a_page_that_comes_again_changes_nothing(tables: PostgresTables, postgres: Postgres) -> None:
@@ -270,6 +280,7 @@ async def test_a_url_stands_as_the_frontier_said_last(tables: PostgresTables, po
     assert left == [(URL,)]
 
 
+@pytest.mark.req("S3.8.7")
 @pytest.mark.req("S3.8.8", part="the text of robots.txt")
 async def test_a_host_stands_as_it_was_recorded_last(tables: PostgresTables, postgres: Postgres) -> None:
     """With the text of robots.txt, also where it contains characters that the database refuses."""
@@ -288,6 +299,7 @@ async def test_a_host_stands_as_it_was_recorded_last(tables: PostgresTables, pos
     assert await rows(postgres, "name", "hosts") == [("https://www.example.org",)]
 
 
+@pytest.mark.req("S4.4.2", part="rows are written in batches")
 async def test_many_heavy_rows_go_in_parts(tables: PostgresTables, postgres: Postgres) -> None:
     """One statement of a hundred megabytes would not end in time on a small machine."""
     text = "word " * 20_000
@@ -365,7 +377,7 @@ def _without_pattern(characters: int) -> str:
     return "".join(key(f"https://a.test/{number}") for number in range(characters // 64))
 
 
-@pytest.mark.req("S4.12.13", "S4.12.9", "S4.12.14")
+@pytest.mark.req("S4.12.9", "S4.12.13", "S4.12.14", "S4.12.15")
 @pytest.mark.req("S4.12.12", part="the state, without a saved file")
 @pytest.mark.parametrize(
     ("state", "stored", "task"),

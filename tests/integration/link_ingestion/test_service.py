@@ -74,8 +74,9 @@ def know(redis_url: str, job_id: str, url: str) -> None:
     asyncio.run(work())
 
 
-@pytest.mark.req("S3.4.7")
+@pytest.mark.req("S3.4.7", part="seeds are enqueued")
 @pytest.mark.req("S3.4.10", part="a seed becomes a link of its shard")
+@pytest.mark.req("S5.1.4", part="plain JSON of another Kafka client")
 def test_a_json_seed_of_a_foreign_client_reaches_its_shard(
     bootstrap: str, sender: Producer, service: Service
 ) -> None:
@@ -108,6 +109,7 @@ def test_a_json_seed_of_a_foreign_client_reaches_its_shard(
     assert service.stop() == 0
 
 
+@pytest.mark.req("S3.4.7", "S3.10.8", "S3.11.1", "S3.11.2", "S3.11.4")
 def test_pages_are_settled_through_a_kill(
     bootstrap: str, sender: Producer, service: Service, redis_url: str
 ) -> None:
@@ -115,7 +117,7 @@ def test_pages_are_settled_through_a_kill(
     know(redis_url, "j1", "https://www.a.test/known")
     say(sender, CRAWL_SPECS, a_spec())
     for number in range(40):
-        links = ("https://www.a.test/known", f"https://www.a.test/n/{number}")
+        links = ("https://www.a.test/known/?utm_source=x", f"https://www.a.test/n/{number}")
         page = a_page(*links, job_id="j1", url=f"https://www.a.test/p/{number}", fetch_sequence=number)
         say(sender, PAGES_VALIDATED, validated(page))
     sender.flush(10)

@@ -42,7 +42,7 @@ async def _rows(postgres: Postgres) -> list[tuple[object, ...]]:
     return [tuple(row) for row in await postgres.fetch("SELECT url, sequence, tags FROM pages ORDER BY url")]
 
 
-@pytest.mark.req("S3.15.2")
+@pytest.mark.req("S3.15.2", part="PostgreSQL for what is stored")
 async def test_a_batch_is_written_once_however_often_it_comes(pages: Postgres) -> None:
     """At-least-once outside, effectively once here; older rows never replace newer ones."""
     assert await pages.upsert(PAGES, [("a", 1, "[]"), ("b", 5, '["x"]'), ("a\x00", 2, "[]")]) == 3
@@ -97,6 +97,7 @@ async def test_a_deadlock_is_tried_again(pages: Postgres) -> None:
     assert await _rows(pages) == [("a", 2, "[]"), ("b", 2, "[]")]
 
 
+@pytest.mark.req("S3.19.6")
 async def test_the_server_ends_what_takes_too_long(postgres_dsn: str) -> None:
     """The deadline stands in the server too: a client that goes away leaves no query behind."""
     postgres = Postgres(PostgresOptions(postgres_dsn, statement_timeout_seconds=0.2), ladder=ONCE)
@@ -106,6 +107,7 @@ async def test_the_server_ends_what_takes_too_long(postgres_dsn: str) -> None:
     await postgres.close()
 
     assert monotonic() - began < 3
+    assert PostgresOptions(postgres_dsn).statement_timeout_seconds == 5
 
 
 async def test_a_silent_server_does_not_hold_its_caller(postgres_dsn: str) -> None:

@@ -40,6 +40,7 @@ def an_entry(state: str, reason: str, **changes: Any) -> EntryRecorded:
 @pytest.mark.req("S3.5.9")
 def test_the_tables_are_whole() -> None:
     """Four states; each has its own list of reasons, and every open state can be closed."""
+    assert list(EntryState) == ["pending", "in_progress", "completed", "failed"]
     assert set(ALLOWED_TRANSITIONS) == set(STATE_REASONS) == set(EntryState)
     assert all(STATE_REASONS.values())
     assert frozenset().union(*STATE_REASONS.values()) <= set(EntryReason)

@@ -165,13 +165,20 @@ def test_depth_is_held_against_what_is_new(depth: int, is_followed: bool) -> Non
     assert admission.refusals.count == 0
 
 
-@pytest.mark.req("S3.11.6")
 def test_no_more_links_than_the_spec_takes() -> None:
     """The first ones are the best ones: the parser has ranked them."""
     admission = admitted(a_page(*numbered(5)), some_rules(max_links_per_page=3))
 
     assert taken(admission) == list(numbered(3))
     assert doubted(admission) == dict.fromkeys(numbered(5)[3:], "too_many_links")
+
+
+@pytest.mark.req("S3.11.6")
+def test_a_thousand_links_of_a_page_are_taken_by_default() -> None:
+    admission = admitted(a_page(*numbered(1_001)))
+
+    assert taken(admission) == list(numbered(1_000))
+    assert doubted(admission) == {numbered(1_001)[-1]: "too_many_links"}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from itertools import pairwise
+
 import pytest
 
 from strider.fetcher.adapters.state.heartbeat import FetcherHeartbeat
@@ -9,7 +12,7 @@ from strider.fetcher.adapters.state.metrics import FetchMetrics
 from strider.messaging.inprocess.virtual_clock import SIMULATION_START
 from strider.runtime.observability.metrics import Metrics
 from strider.storage.keys import FETCHER_WORKERS, WORKER_HEARTBEAT
-from strider.storage.redis import RedisOptions, connect
+from strider.storage.redis import Redis, RedisOptions, connect
 from strider.storage.worker_heartbeats import SERVICE, RedisWorkerHeartbeats, WorkerHeartbeat, WorkerTotals
 from tests.unit.fetcher.adapters.state.test_metrics import _ended
 from tests.unit.fetcher.builders import ManualClock, a_request, a_response
@@ -47,4 +50,36 @@ async def test_a_worker_is_visible_while_it_runs_and_its_counts_stay(redis_url: 
 
     await heartbeats[0].close()
     assert [each.worker_id for each in await workers.list_alive()] == ["two"]
+    await redis.close()
+
+
+class TimedHeartbeats(RedisWorkerHeartbeats):
+    """Heartbeats on a real store, with the moments at which they were written."""
+
+    def __init__(self, redis: Redis, clock: ManualClock) -> None:
+        super().__init__(redis)
+        self.clock = clock
+        self.moments: list[float] = []
+
+    async def record(self, heartbeat: WorkerHeartbeat, done: WorkerTotals) -> None:
+        await super().record(heartbeat, done)
+        self.moments.append(self.clock.monotonic())
+
+
+@pytest.mark.req("S3.19.26")
+async def test_a_heartbeat_is_published_every_30_seconds(redis_url: str) -> None:
+    redis, clock = connect(RedisOptions(redis_url)), ManualClock()
+    workers, metrics = TimedHeartbeats(redis, clock), FetchMetrics(Metrics(()), clock=clock)
+    heartbeat = FetcherHeartbeat(
+        workers, metrics, worker_id="periodic", clock=clock, pause_reasons=lambda: ()
+    )
+    publishing = asyncio.create_task(heartbeat.run())
+    async with asyncio.timeout(30):
+        while len(workers.moments) < 4:
+            await asyncio.sleep(0)
+    publishing.cancel()
+
+    assert [after - before for before, after in pairwise(workers.moments)] == [30.0] * 3
+    assert "periodic" in {each.worker_id for each in await workers.list_alive()}
+    await workers.remove("periodic")
     await redis.close()

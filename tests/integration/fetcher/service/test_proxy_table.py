@@ -77,12 +77,15 @@ async def test_the_health_of_proxies_is_shared_through_the_table(database: str) 
     }
     assert facts == {"p.test": (False, 0, 11, 0.0), "q.test": (True, 1, 0, 250.0)}
     assert all(each["last_used_at"] > 0 for each in listed)
+    moments = {each["host"]: (each["last_success_at"] > 0, each["last_failure_at"] > 0) for each in listed}
+    assert moments == {"p.test": (False, True), "q.test": (True, False)}
     rows = await postgres.fetch("SELECT to_jsonb(proxies)::text FROM proxies")
     assert "very-secret" not in shown + "".join(row[0] for row in rows)
     await _closed(one, other, postgres)
 
 
 @pytest.mark.req("S4.12.36")
+@pytest.mark.req("S4.4.4", part="of proxies")
 async def test_there_is_an_index_for_who_is_next_who_rests_and_who_fails(postgres: Postgres) -> None:
     """Fetchers ask these three questions over and over: none may read the whole table."""
     found = await postgres.fetch("SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'proxies'")

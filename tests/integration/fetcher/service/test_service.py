@@ -60,7 +60,7 @@ async def _serve(act: Callable[[HostileServer], Coroutine[Any, Any, None]]) -> N
         await act(server)
 
 
-@pytest.mark.req("S1.2.24", "S3.7.3", "S3.7.4")
+@pytest.mark.req("S1.2.24", "S3.7.3", "S3.7.4", "S5.2.9")
 def test_pages_are_fetched_and_shutdown_publishes_every_outcome(
     stack: ServerStack, start: Callable[..., Service]
 ) -> None:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import random
+from itertools import pairwise
 
 import pytest
 
 from strider.messaging.inprocess import simulate
+from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.topology import Scheduler
 
-from .checks import check_politeness, kill_one, run_to_end, started_world
+from .checks import TOLERANCE_SECONDS, check_politeness, kill_one, run_to_end, started_world
+from .pipeline import SHARDS
 from .seeds import seeds
+from .web import Host, Page, Web
+from .world import SimulatedWorld
 
 UNWELL = {"flaky", "down", "gone"}
 """Hosts whose robots.txt has to be asked for more than once."""
@@ -146,5 +151,25 @@ def test_a_fetcher_that_dies_costs_what_it_had_in_hand(seed: int) -> None:
         assert asked <= set(wanted)
         assert world.pipeline.lost > 0
         check_politeness(world.web)
+
+    simulate(scenario())
+
+
+@pytest.mark.req("S5.2.3")
+@pytest.mark.parametrize("by_domain", [pytest.param(False, id="host"), pytest.param(True, id="domain")])
+def test_the_delay_is_kept_in_a_group_of_a_host_or_of_a_domain(by_domain: bool) -> None:
+    """Two hosts of one registrable domain share the delay only where the group is the domain."""
+    hosts = ("www.site.test", "shop.site.test")
+    urls = tuple(f"http://{host}/{number}" for host in hosts for number in range(8))
+
+    async def scenario() -> None:
+        web = Web({host: Host(host) for host in hosts}, {url: Page(url) for url in urls}, urls)
+        world = SimulatedWorld(web, options=SchedulerOptions(shards=SHARDS, by_domain=by_domain))
+        await world.begin()
+        await run_to_end(world, world.start())
+
+        began = sorted(visit.began for visit in web.log)
+        shortest = min(after - before for before, after in pairwise(began))
+        assert (shortest >= 1.0 - TOLERANCE_SECONDS) is by_domain
 
     simulate(scenario())

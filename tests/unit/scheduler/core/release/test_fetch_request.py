@@ -28,6 +28,13 @@ def test_a_request_says_all_that_is_needed() -> None:
     assert (request.job_id, request.metadata) == ("job", {"k": "v"})
 
 
+@pytest.mark.req("S3.7.6", "S3.7.7", "S3.17.4", "S3.17.5", "S3.19.4")
+def test_a_request_has_30_seconds_and_10_megabytes_by_default() -> None:
+    request = build_fetch_request(an_entry(), a_spec(), LICENCE)
+
+    assert (request.deadline_ms, request.max_body_bytes) == (30_000, 10 * 1024 * 1024)
+
+
 def test_robots_are_asked_for_in_the_name_of_the_job() -> None:
     request = build_fetch_request(
         robots_request_entry(an_entry(metadata={"k": "v"})), a_spec(use_cookies=True), LICENCE

@@ -12,10 +12,11 @@ from tests.unit.scheduler.builders import a_candidate, an_origin
     ("url", "depth", "expected"),
     [
         pytest.param("http://a.test/", 9, 3, id="home", marks=pytest.mark.req("S3.5.5")),
-        pytest.param("http://a.test/news", 1, 3, id="shallow", marks=pytest.mark.req("S3.5.5")),
+        pytest.param("http://a.test/news", 1, 3, id="shallow", marks=pytest.mark.req("S3.5.5", "S3.2.6")),
         pytest.param("http://a.test/news/x", 2, 3, id="two-links-deep", marks=pytest.mark.req("S3.5.5")),
         pytest.param("http://a.test/news/x", 3, 2, id="content", marks=pytest.mark.req("S3.5.6")),
         pytest.param("http://a.test/about", 4, 2, id="about", marks=pytest.mark.req("S3.5.6")),
+        pytest.param("http://a.test/contact", 4, 2, id="contact", marks=pytest.mark.req("S3.5.6")),
         pytest.param("http://a.test/2024/05/a-post", 4, 2, id="post", marks=pytest.mark.req("S3.5.6")),
         pytest.param("http://a.test/news?page=2", 1, 1, id="paginated", marks=pytest.mark.req("S3.5.7")),
         pytest.param("http://a.test/news/page/2", 2, 1, id="paginated-path", marks=pytest.mark.req("S3.5.7")),
