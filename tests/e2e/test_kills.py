@@ -86,7 +86,8 @@ def _tell_repeats(sites: Sequence[ServedSite], fetcher: FetcherKill) -> str:
     return "\n".join(f"{url}: {times}" for url, times in repeats.items())
 
 
-@pytest.mark.req("S3.4.3", "S3.2.11", "S2.0.1")
+@pytest.mark.req("S2.0.1", "S3.2.11", "S3.4.3")
+@pytest.mark.req("S5.1.1", part="each service is killed alone")
 async def test_a_kill_of_any_service_changes_nothing(ring: Ring, sites: Sequence[ServedSite]) -> None:
     spec = CrawlSpecDeclared(
         "", scope="any", max_depth=10, exclude=(EXCLUDED,), request_timeout_seconds=REQUEST_SECONDS

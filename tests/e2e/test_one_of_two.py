@@ -23,7 +23,13 @@ END_SECONDS = 180.0
 pytestmark = pytest.mark.timeout(400)
 
 
-@pytest.mark.req("S3.19.31")
+@pytest.mark.req("S3.12.1", "S3.19.31")
+@pytest.mark.req("S3.2.9", part="one of two fetchers fails, and the other goes on")
+@pytest.mark.req(
+    "S3.19.28",
+    part="what a lost fetcher had in hand is requested again after its lease; no job every five minutes",
+)
+@pytest.mark.req("S5.1.1", part="a second fetcher beside the first")
 async def test_the_other_fetcher_goes_on_and_asks_again_for_what_was_in_hand(
     ring: Ring, tmp_path: Path
 ) -> None:

@@ -60,7 +60,8 @@ async def test_sequences_outgrow_leases_that_were_never_recorded(frontier: Front
     assert (await frontier.mark(before)).result is StartResult.GONE
 
 
-@pytest.mark.req("S3.19.1", "S3.19.2", "S3.12.2", "S3.8.9")
+@pytest.mark.req("S3.12.2", "S3.19.1", "S3.19.2")
+@pytest.mark.req("S3.8.9", part="the lock, as a lease of the request; no keys for rules and delay")
 async def test_a_mark_starts_a_request_once(frontier: FrontierWorld) -> None:
     """Of two fetchers with the same request one makes it."""
     await frontier.open()
@@ -131,7 +132,10 @@ async def test_a_lease_that_ran_out_cannot_be_marked(frontier: FrontierWorld) ->
     assert (await frontier.mark(lease)).result is StartResult.GONE
 
 
-@pytest.mark.req("S3.19.3")
+@pytest.mark.req(
+    "S3.19.3",
+    part="a lease runs out and its URL is requested again; its time is that of the request, not an hour",
+)
 async def test_a_lease_that_was_never_started_runs_out(frontier: FrontierWorld) -> None:
     """The request was lost on its way; the group goes on, the entry waits for its fate."""
     await frontier.open()

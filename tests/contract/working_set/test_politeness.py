@@ -11,8 +11,7 @@ from .implementations import EPOCH, LONG_MS, SHARD, FrontierWorld, page, words
 DELAY_MS = 60
 
 
-@pytest.mark.req("S3.12.1", "S3.5.4")
-@pytest.mark.req("S3.5.2", part="the lock")
+@pytest.mark.req("S3.5.2", "S3.5.4", "S3.12.1")
 async def test_a_group_has_one_request_in_flight(frontier: FrontierWorld) -> None:
     await frontier.open()
     await frontier.accept(page("1"), page("2"), page("x", "b.test"))
@@ -35,8 +34,7 @@ async def test_a_group_may_have_more_places(frontier: FrontierWorld) -> None:
     assert (words(first), second) == (["0", "1", "2"], ["3"])
 
 
-@pytest.mark.req("S3.12.2")
-@pytest.mark.req("S3.5.2", part="when the next request is allowed")
+@pytest.mark.req("S3.5.2", "S3.12.2")
 async def test_the_next_request_comes_after_the_delay_and_after_the_outcome(frontier: FrontierWorld) -> None:
     await frontier.open(HostGroupState("a.test", delay_ms=DELAY_MS))
     await frontier.accept(page("1"), page("2"))

@@ -45,7 +45,7 @@ async def test_accepting_again_changes_nothing(frontier: FrontierWorld) -> None:
     assert await frontier.released() == ["x"]
 
 
-@pytest.mark.req("S3.5.3", "S3.4.4", "S3.2.6")
+@pytest.mark.req("S3.2.6", "S3.4.4", "S3.5.3", "S4.17.2")
 @pytest.mark.req("S3.5.10", part="priority first, then time, in the working set")
 async def test_the_best_page_of_a_group_comes_first_and_among_equals_the_oldest(
     frontier: FrontierWorld,
@@ -64,7 +64,7 @@ async def test_the_best_page_of_a_group_comes_first_and_among_equals_the_oldest(
     assert order == ["high", "medium-1", "medium-2", "low", "lowest"]
 
 
-@pytest.mark.req("S4.8.3")
+@pytest.mark.req("S4.8.3", part="recent failures and staleness")
 async def test_of_what_comes_again_failures_and_stale_pages_come_first(frontier: FrontierWorld) -> None:
     await frontier.open()
     again = {"reason": "due_again", "fetched_at_ms": 1, "due_at_ms": 2}

@@ -16,6 +16,9 @@ from strider.frontier.models import (
 from .implementations import EPOCH, SHARD, FrontierWorld, accepted, page
 
 
+@pytest.mark.req(
+    "S3.15.2", part="Redis for what was seen and for leases; rules of robots.txt are in the host log"
+)
 async def test_refusals_are_remembered_and_not_asked_about_again(frontier: FrontierWorld) -> None:
     """A link that scope refuses on every page is looked at once."""
     await frontier.open()

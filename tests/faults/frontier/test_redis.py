@@ -190,6 +190,7 @@ FAULTS: list[Any] = [
 
 
 @pytest.mark.req("S3.19.30")
+@pytest.mark.req("S3.19.18", part="services release nothing meanwhile and go on by themselves")
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_crawl_survives_its_redis(
     frontier: Frontier, crawl: Crawl, scale: Scale, fault: Fault

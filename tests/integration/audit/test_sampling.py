@@ -24,7 +24,7 @@ async def dsn(database: str) -> str:
     return database
 
 
-@pytest.mark.req("S4.7.8")
+@pytest.mark.req("S4.7.8", part="an audit of stored pages, when it is called")
 async def test_a_sample_begins_anywhere_and_has_each_page_once(dsn: str) -> None:
     found = {
         begin: await sample_pages(dsn, AuditOptions(sample=10), begin=begin) for begin in ("", "8", "f" * 64)
@@ -35,7 +35,7 @@ async def test_a_sample_begins_anywhere_and_has_each_page_once(dsn: str) -> None
     assert await sample_pages(dsn, AuditOptions(domain="other.test"), begin="8") == []
 
 
-@pytest.mark.req("S4.7.8")
+@pytest.mark.req("S4.7.8", part="an audit of stored pages, when it is called")
 def test_the_command_says_what_is_wrong_and_where(dsn: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_audit(AuditOptions(dsn=dsn, sample=10)) == 1
     assert f"title: is empty (1 of 6), such as {URLS[0]}" in capsys.readouterr().out

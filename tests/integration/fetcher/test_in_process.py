@@ -124,7 +124,7 @@ async def in_process(*, max_in_flight: int = 1, **set_so: Any) -> AsyncIterator[
         await made.objects.close()
 
 
-@pytest.mark.req("S3.7.3", "S3.7.4", "S4.14.1")
+@pytest.mark.req("S3.7.3", "S3.7.4")
 async def test_each_request_is_made_and_published_once() -> None:
     async with (
         serve_hostile({"/a": sends(http_response()), "/b": sends(http_response(b"x" * 600_000))}) as server,

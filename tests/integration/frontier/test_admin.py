@@ -35,7 +35,7 @@ async def test_a_shard_that_is_to_be_rebuilt_answers_its_owner_no_more(redis: Re
     assert (await tending.state(SHARD)).state == "ready"
 
 
-@pytest.mark.req("S3.19.28")
+@pytest.mark.req("S3.19.28", part="requests that no fetcher started are given back on command")
 async def test_only_requests_that_nobody_began_are_given_back(redis: Redis) -> None:
     """A request that was begun may be under way: its host must not be asked beside it."""
     frontier, tending = await opened(redis), ShardAdmin(redis)

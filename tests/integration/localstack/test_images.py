@@ -59,6 +59,10 @@ def _entrypoint() -> list[str]:
     return [sys.executable, *words[1:]]
 
 
+@pytest.mark.req(
+    "S3.16.1", part="the API and every service of the compose file, run without containers; no frontend"
+)
+@pytest.mark.req("S5.1.8", part="each command of the file starts its part, without containers")
 def test_topics_and_tables_are_made_and_every_service_becomes_healthy(
     stack: ServerStack, tmp_path: Path
 ) -> None:

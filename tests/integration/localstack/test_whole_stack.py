@@ -75,6 +75,7 @@ def test_two_at_once_change_nothing_either(whole: Command) -> None:
     assert whole.pids() == before
 
 
+@pytest.mark.req("S3.16.1", part="more processes of one service")
 def test_more_of_one_and_less_again(whole: Command) -> None:
     before = whole.pids()
 

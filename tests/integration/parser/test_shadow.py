@@ -50,6 +50,7 @@ def broker() -> InProcessBroker:
 
 
 @pytest.mark.req("S4.7.6")
+@pytest.mark.req("S5.2.7", part="shadow parsers")
 async def test_a_shadow_reads_what_the_live_parser_reads_and_both_are_compared(
     broker: InProcessBroker,
 ) -> None:

@@ -58,6 +58,7 @@ def waiting(process: SchedulerProcess, group: str) -> float:
     return sum(float(line.rpartition(" ")[2]) for line in mine)
 
 
+@pytest.mark.req("S5.2.4")
 async def test_a_parser_that_stands_stops_the_release_and_its_return_starts_it(
     place: CrawlOnServers, broker: Broker, tmp_path: Path
 ) -> None:

@@ -40,6 +40,8 @@ async def epochs(place: CrawlOnServers) -> list[int]:
     return [(await tending.state(number)).epoch for number in range(SHARDS)]
 
 
+@pytest.mark.req("S5.2.2")
+@pytest.mark.req("S5.2.1", part="the delay between requests, over a kill, a takeover and an emptied Redis")
 async def test_a_zombie_writes_nothing(place: CrawlOnServers, broker: Broker, tmp_path: Path) -> None:
     """Frozen with all it had in hand, replaced, woken: what it says then changes nothing anywhere."""
     zombie = SchedulerProcess(place.bootstrap, place.redis_url, tmp_path / "zombie.log")

@@ -79,6 +79,7 @@ async def test_a_crawl_is_orderly_and_ends(place: CrawlOnServers, start: Start) 
 
 @pytest.mark.req("S0.1.4", "S1.2.25")
 @pytest.mark.req("S0.1.2", part="nothing is asked twice over restarts of the services; other keys")
+@pytest.mark.req("S5.2.1", part="the delay between requests, over a kill, a takeover and an emptied Redis")
 async def test_kill_9_costs_no_fetch_and_no_url(place: CrawlOnServers, start: Start) -> None:
     """The leases live on in Valkey: whoever takes the shards goes on where it stopped."""
     chance = random.Random(1)
@@ -150,6 +151,10 @@ async def test_who_was_down_for_long_reads_before_it_asks_again(place: CrawlOnSe
     check(place)
 
 
+@pytest.mark.req("S3.20.19", part="rebuilt from the log, at once; not from PostgreSQL in batches")
+@pytest.mark.req("S5.1.2", part="frontier and hosts are rebuilt")
+@pytest.mark.req("S5.2.1", part="the delay between requests, over a kill, a takeover and an emptied Redis")
+@pytest.mark.req("S5.2.10", part="Redis is rebuilt, by the scheduler itself")
 async def test_an_emptied_valkey_is_rebuilt_from_the_log(place: CrawlOnServers, start: Start) -> None:
     """While it runs: what was in flight is waited for, then it goes on; nothing is asked for twice."""
     scheduler = start()

@@ -134,6 +134,7 @@ def _process(*words: str, dsn: str) -> tuple[int, str]:
 
 @pytest.mark.req("S1.2.30", "S1.2.31", "S4.11.1", "S4.16.2", "S4.16.3")
 @pytest.mark.req("S1.3.3", part="migrations are a command of their own")
+@pytest.mark.req("S4.16.1", part="the tables, by one command")
 def test_the_command_does_what_the_words_say(postgres_dsn: str) -> None:
     """Review, apply, look, take back."""
     code, sql = _process("up", "--dry-run", dsn=postgres_dsn)

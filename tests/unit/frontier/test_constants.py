@@ -42,7 +42,7 @@ def test_a_priority_outside_of_all_belongs_to_the_nearest_queue(priority: int, q
 WEEK_MS = 7 * 24 * 3600 * 1000
 
 
-@pytest.mark.req("S4.8.3")
+@pytest.mark.req("S4.8.3", part="recent failures and staleness")
 @pytest.mark.parametrize(
     ("changes", "queue"),
     [

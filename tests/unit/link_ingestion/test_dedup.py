@@ -36,7 +36,7 @@ def sift(
     return question, [url for event in parcels.events() for url in event.urls]
 
 
-@pytest.mark.req("S3.10.8", "S3.11.2")
+@pytest.mark.req("S3.11.2")
 def test_known_links_go_no_further() -> None:
     """They are most of all links; so they must never touch the bus."""
     page = visit(a_page(f"{HOME}/1", f"{HOME}/2"))

@@ -63,6 +63,7 @@ def unknown_variables(
     return environment.keys() - {knob.variable for knob in setting_fields(settings)}
 
 
+@pytest.mark.req("S5.1.8", part="the same services")
 def test_every_service_that_there_is_has_one_block(compose: dict[str, Any]) -> None:
     """A new service is forgotten here until this test fails."""
     assert ours(compose).keys() - STEPS == {kind.name for kind in find_services()}
@@ -217,6 +218,7 @@ def defaulted_secrets(text: str) -> list[str]:
     return [name for name, how in SECRET.findall(text) if how != ":?"]
 
 
+@pytest.mark.req("S5.1.8", part="no secret has a default")
 def test_no_secret_has_a_default(text: str) -> None:
     """A default password is known to everybody who reads the file."""
     assert SECRET.search(text)

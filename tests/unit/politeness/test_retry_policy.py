@@ -45,7 +45,7 @@ def _waits(ladder: RetryPolicy, chance: Lowest | Highest) -> list[float]:
     ("ladder", "waits", "deadline_seconds"),
     [
         pytest.param(FETCH_RETRY, [1, 2, 4], 30, id="fetch", marks=pytest.mark.req("S3.19.4")),
-        pytest.param(ROBOTS_RETRY, [2, 4], 10, id="robots", marks=pytest.mark.req("S3.19.5")),
+        pytest.param(ROBOTS_RETRY, [2, 4], 10, id="robots"),
         pytest.param(DB_WRITE_RETRY, [0.1, 0.2, 0.4], 5, id="db-write", marks=pytest.mark.req("S3.19.6")),
         pytest.param(REDIS_RETRY, [0.1, 0.1, 0.1], 1, id="redis-op"),
     ],

@@ -142,6 +142,7 @@ async def test_ports_and_networks_are_allowed_by_lists() -> None:
     )
 
 
+@pytest.mark.req("S3.1.1")
 @pytest.mark.parametrize(
     ("certificate", "host", "trusted", "error"),
     [

@@ -41,7 +41,7 @@ def _brief(completed: FetchCompleted) -> tuple[str, str, bool, bool]:
 
 
 @pytest.mark.parametrize("path", FAILING_CASES)
-@pytest.mark.req("S3.7.4", "S3.7.6", "S3.7.7", "S3.15.4", "S3.17.4", "S3.17.5")
+@pytest.mark.req("S3.7.1", "S3.7.4", "S3.7.6", "S3.7.7", "S3.15.4", "S3.17.4", "S3.17.5")
 async def test_each_hostile_server_has_its_outcome(
     server: HostileServer, client: RunnerHarness, path: str
 ) -> None:

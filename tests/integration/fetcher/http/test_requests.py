@@ -53,6 +53,7 @@ async def test_a_request_identifies_the_crawler() -> None:
     assert server.request_heads == [wanted_head]
 
 
+@pytest.mark.req("S3.7.4")
 async def test_a_page_contains_the_trace_of_its_request() -> None:
     play = sends(http_response(headers=('ETag: "v1"', "Last-Modified: yesterday", "Set-Cookie: a=b")))
     async with serve_hostile({"/": play}) as server, running_client() as client:

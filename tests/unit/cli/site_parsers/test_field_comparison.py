@@ -72,7 +72,7 @@ def row(number: int, **fields: Any) -> dict[str, Any]:
     return {**usual, **fields}
 
 
-@pytest.mark.req("S4.7.8")
+@pytest.mark.req("S4.7.8", part="an audit of stored pages, when it is called")
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
@@ -96,7 +96,7 @@ def test_a_stored_page_that_cannot_be_is_found(
     assert {one.example for one in found} <= {"https://site.test/1"}
 
 
-@pytest.mark.req("S4.7.8")
+@pytest.mark.req("S4.7.8", part="an audit of stored pages, when it is called")
 @pytest.mark.parametrize(
     ("version", "what"),
     [

@@ -262,7 +262,7 @@ def test_every_service_has_a_place_for_what_it_cannot_handle() -> None:
         dlq("baker")
 
 
-@pytest.mark.req("S4.6.3", "S4.6.5")
+@pytest.mark.req("S4.6.3")
 def test_a_dead_letter_tells_task_kind_message_trace_and_time() -> None:
     """The fields by which operators find patterns in errors, for messages and for lost ranges."""
     letter = _event(topics.PARSER_DLQ)

@@ -34,7 +34,7 @@ FETCHED_AT = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
 VALIDATED_AT = FETCHED_AT.replace(microsecond=5000)
 
 
-@pytest.mark.req("S3.6.9", part="the columns")
+@pytest.mark.req("S3.6.9")
 def test_a_page_becomes_a_row() -> None:
     """Every column has its value, in the units of the table."""
     page = a_page(
@@ -377,6 +377,9 @@ def test_every_rejection_has_a_decision_reason() -> None:
 
 
 @pytest.mark.req("S4.6.1")
+@pytest.mark.req(
+    "S4.6.5", part="network, of a failed request; parse and validation are declared and given to nothing"
+)
 def test_a_failed_request_becomes_a_row() -> None:
     """The row says how it failed, and when."""
     row = failure_row(

@@ -203,7 +203,7 @@ CASES = (
 )
 
 
-@pytest.mark.req("S3.8.3")
+@pytest.mark.req("S3.8.3", "S3.15.4")
 @pytest.mark.parametrize(("text", "agent", "yes", "no"), CASES)
 def test_texts_are_read_as_specified(text: str, agent: str, yes: list[str], no: list[str]) -> None:
     robots = RobotsTxt(text)

@@ -32,7 +32,8 @@ def after(known: OriginRobots, answer: RobotsFetchResult, *, now: int = NOW, **t
     return apply_response(known, asked, now_ms=now, random=Lowest())
 
 
-@pytest.mark.req("S3.8.6", "S3.20.9")
+@pytest.mark.req("S3.20.9")
+@pytest.mark.req("S3.8.6", part="an answer holds for an hour, in the record of the host; no key in Redis")
 def test_a_good_answer_holds_for_an_hour() -> None:
     known = after(OriginRobots(), RobotsFetchResult.GOOD, text="User-agent: *", status=200)
 
@@ -101,7 +102,8 @@ def test_absence_allows_everything_for_an_hour() -> None:
     assert known.status_at(NOW + HOUR) is RobotsStatus.FETCH_FIRST
 
 
-@pytest.mark.req("S3.19.5", "S3.19.19")
+@pytest.mark.req("S3.19.19")
+@pytest.mark.req("S3.19.5", part="two retries, after 2 and 4 s; the timeout is that of a page")
 def test_failures_deny_and_are_asked_again_ever_more_rarely() -> None:
     known, waits = OriginRobots(), []
     for _ in range(9):
@@ -113,7 +115,7 @@ def test_failures_deny_and_are_asked_again_ever_more_rarely() -> None:
     assert known.status_at(known.expires_at_ms) is RobotsStatus.FETCH_FIRST
 
 
-@pytest.mark.req("S3.19.33")
+@pytest.mark.req("S3.19.33", part="left alone for an hour; not marked as blocked")
 def test_a_host_that_stays_silent_is_left_alone_for_an_hour() -> None:
     known, waits = OriginRobots(), []
     for _ in range(4):

@@ -153,7 +153,6 @@ def test_a_partition_that_has_gone_shows_no_lag() -> None:
     assert metrics.value(declared.LAG, "tally", "echoes", "3") is None
 
 
-@pytest.mark.req("S3.14.7")
 def test_the_documented_table_is_current() -> None:
     """Rendered from the declarations, the seed's names among them."""
     page = (ROOT / "docs/operations/processes.md").read_text(encoding="utf-8")

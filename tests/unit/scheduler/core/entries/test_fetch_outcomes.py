@@ -67,7 +67,7 @@ def test_a_page_that_was_cut_by_a_budget_is_not_called_too_large() -> None:
     assert (result.label, [line.reason for line in result.decisions]) == ("budget", ["budget"])
 
 
-@pytest.mark.req("S3.19.4", "S3.19.8", "S4.6.2")
+@pytest.mark.req("S3.19.4", "S4.6.2")
 @pytest.mark.parametrize(
     ("tries", "wait_ms"),
     [
@@ -85,6 +85,7 @@ def test_a_failed_try_is_followed_by_another(tries: int, wait_ms: int) -> None:
     assert disposition_of(result.entry) is EntryDisposition.QUEUE
 
 
+@pytest.mark.req("S3.19.4", "S4.6.2", "S4.12.15")
 def test_the_last_try_closes_it_and_says_so() -> None:
     result = end(
         an_entry(tries=3),

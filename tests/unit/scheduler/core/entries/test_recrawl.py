@@ -69,7 +69,7 @@ def test_a_page_comes_again_after_its_interval() -> None:
     )
 
 
-@pytest.mark.req("S4.8.5")
+@pytest.mark.req("S4.8.5", part="a day by default, and the time of the next fetch; no priority of 5")
 def test_a_day_is_the_default() -> None:
     result = come_round(in_ring(), spec=a_spec(continuous=True))
 
@@ -153,7 +153,7 @@ def test_what_had_no_page_may_have_one_another_time(outcome: Any, state: str, re
     assert DecisionReason(result.decisions[0].reason)
 
 
-@pytest.mark.req("S4.8.3")
+@pytest.mark.req("S4.8.3", part="recent failures and staleness")
 def test_a_page_that_failed_is_more_urgent_until_it_is_there_again() -> None:
     """Popular is what people and sites put in front, which its priority says; a failure comes on top."""
     at = OutcomeContext(CONTINUOUS, NOW, host_backs_off=False)
@@ -167,7 +167,7 @@ def test_a_page_that_failed_is_more_urgent_until_it_is_there_again() -> None:
     assert (failed.reason, queue_priority(failed), queue_priority(there)) == ("due_again", 3, 2)
 
 
-@pytest.mark.req("S3.21.5")
+@pytest.mark.req("S3.21.5", part="an interval of each page; none of a domain")
 def test_pages_of_one_domain_each_learn_how_often_they_are_worth_a_look() -> None:
     """So a domain is visited as often as its pages change, taken together."""
     news, imprint = in_ring(text_hash="old"), in_ring(text_hash="text")
@@ -232,6 +232,7 @@ def pages_asked(world: SimulatedWorld) -> list[float]:
 
 
 @pytest.mark.req("S4.14.2", "S4.14.3")
+@pytest.mark.req("S5.1.2", part="the interval of each page is rebuilt")
 @pytest.mark.parametrize("is_lost", [pytest.param(False, id="warm"), pytest.param(True, id="rebuilt")])
 def test_a_continuous_crawl_goes_on_by_itself(is_lost: bool) -> None:
     """Its made-up page never changes: its interval doubles twice, over a restart."""

@@ -70,8 +70,7 @@ def test_the_most_careful_spec_wins() -> None:
     assert (one_way.delay_ms, one_way.max_in_flight, one_way.give_up_after_ms) == (3000, 2, 60_000)
 
 
-@pytest.mark.req("S3.8.5", "S4.5.4")
-@pytest.mark.req("S3.5.2", part="the delay: of robots.txt, or one second")
+@pytest.mark.req("S3.5.2", "S3.8.5", "S4.5.4")
 def test_robots_win_upwards_only() -> None:
     """C-27: a crawl-delay makes it longer, never shorter; the largest of the group's origins counts."""
     group = apply_robots_delay(apply_robots_delay(a_group(), "http://a.test", 3.0), "https://a.test", 0.5)
@@ -205,7 +204,7 @@ def test_what_says_nothing_of_the_host_trips_nothing(outcome: FetchCompleted) ->
     assert group.breaker == a_group().breaker
 
 
-@pytest.mark.req("S3.19.11")
+@pytest.mark.req("S3.19.11", part="the states, in the record of the host; no key of its own in Redis")
 def test_an_open_breaker_comes_back_from_its_record() -> None:
     """C-8: it survives a restart, a move of its shard, and the loss of Redis."""
     group = failed(a_group(), 5)
