@@ -107,6 +107,7 @@ async def seeds_at(bootstrap: str) -> dict[str, Any]:
 @pytest.mark.req("S3.4.2", part="seed injection and stored pages")
 @pytest.mark.req("S3.13.9", part="/api/v1/pages with filters; no alias /api/pages")
 @pytest.mark.req("S3.19.32", part="the API, without any other service")
+@pytest.mark.req("S5.2.5", part="by the API: decisions about a URL")
 async def test_seeds_go_in_and_pages_come_out(
     topics: str, start: Start, database: str, postgres: Postgres
 ) -> None:

@@ -26,6 +26,8 @@ LAMP = Product(
     review_count=3,
     brand="Lux",
     sku="l1",
+    category="Lamps",
+    description="It gives light.",
     content_hash="h1",
     image_urls=("https://i.example.org/1.jpg", "https://i.example.org/2.jpg"),
     image_kinds=("primary", "gallery"),
@@ -53,7 +55,7 @@ async def rows(postgres: Postgres, columns: str, table: str = "products") -> lis
     return [tuple(row) for row in await postgres.fetch(f"SELECT {columns} FROM {table} ORDER BY 1")]
 
 
-@pytest.mark.req("S4.12.23")
+@pytest.mark.req("S4.12.18", "S4.12.20", "S4.12.21", "S4.12.22", "S4.12.23")
 @pytest.mark.req("S4.12.17", part="url and domain of a product")
 @pytest.mark.req("S4.12.19", part="price is stored as a decimal, with its currency")
 async def test_a_product_stands_in_its_columns(tables: PostgresTables, postgres: Postgres) -> None:
@@ -63,21 +65,22 @@ async def test_a_product_stands_in_its_columns(tables: PostgresTables, postgres:
     assert await rows(postgres, columns) == [
         ("A lamp \N{REPLACEMENT CHARACTER}", Decimal("19.99"), "EUR", "in_stock", 4.5, 3, "Lux", "l1", "h1")
     ]
+    assert await rows(postgres, "category, description") == [("Lamps", "It gives light.")]
     where = "url, host, domain, page_url, execution_id, metadata->>'color'"
     assert await rows(postgres, where) == [(SHOP, "shop.example.org", "example.org", SHOP, "run-1", "red")]
 
 
 @pytest.mark.req("S4.12.27")
 @pytest.mark.req("S4.12.26", part="image URL and alternative text are rows of a view")
-@pytest.mark.req("S4.12.28", part="width is stored")
+@pytest.mark.req("S4.12.28", part="width and height; a file size is never known")
 @pytest.mark.req("S4.13.2", part="a product has several images")
 async def test_pictures_are_rows_of_a_view(tables: PostgresTables, postgres: Postgres) -> None:
     await tables.write(offers(SHOP, LAMP))
 
-    found = await rows(postgres, "position, image_url, image_type, alt_text, width", "product_images")
+    found = await rows(postgres, "position, image_url, image_type, alt_text, width, height", "product_images")
     assert found == [
-        (0, "https://i.example.org/1.jpg", "primary", "front", 640),
-        (1, "https://i.example.org/2.jpg", "gallery", "", 0),
+        (0, "https://i.example.org/1.jpg", "primary", "front", 640, 480),
+        (1, "https://i.example.org/2.jpg", "gallery", "", 0, 0),
     ]
 
 

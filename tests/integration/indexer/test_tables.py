@@ -14,17 +14,13 @@ from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import (
     RowChanges,
     decision_rows,
-    dropped_host_row,
-    dropped_url_row,
     failure_row,
-    host_row,
     noindex_row,
     page_row,
     rejection_row,
     removal_row,
     to_datetime,
     touch_row,
-    url_row,
 )
 from strider.messaging.errors import Unavailable
 from strider.storage.errors import StoreRejected
@@ -35,11 +31,9 @@ from tests.unit.indexer.events import (
     URL,
     a_completion,
     a_decision,
-    a_host,
     a_letter,
     a_page,
     a_rejection,
-    an_entry,
     key,
 )
 
@@ -260,45 +254,6 @@ async def test_rejections_failures_and_dead_letters_have_their_rows(
     assert await rows(postgres, "task_id, reason", "error_logs") == [(f"adhoc/{key()}", "handler_crashed")]
 
 
-@pytest.mark.req("S3.4.8", "S3.11.3")
-async def test_a_url_stands_as_the_frontier_said_last(tables: PostgresTables, postgres: Postgres) -> None:
-    """A replay changes nothing, and a tombstone deletes the row."""
-    later = {"updated_at_ms": FETCHED_AT_MS + 9, "state": "completed", "reason": "settled"}
-    other = an_entry("https://b.test/")
-    await tables.write(RowChanges(urls=[url_row(an_entry()), url_row(other)]))
-    await tables.write(RowChanges(urls=[url_row(an_entry(**later))]))
-    await tables.write(RowChanges(urls=[url_row(an_entry())]))
-    found = await rows(postgres, "url, status, state, last_crawled_at", "urls")
-
-    await tables.write(RowChanges(dropped_urls=[dropped_url_row(f"adhoc/{other.url_key}".encode())]))
-    left = await rows(postgres, "url", "urls")
-
-    assert found == [
-        ("https://b.test/", "never_crawled", "pending", None),
-        (URL, "fetched", "completed", None),
-    ]
-    assert left == [(URL,)]
-
-
-@pytest.mark.req("S3.8.7")
-@pytest.mark.req("S3.8.8", part="the text of robots.txt")
-async def test_a_host_stands_as_it_was_recorded_last(tables: PostgresTables, postgres: Postgres) -> None:
-    """With the text of robots.txt, also where it contains characters that the database refuses."""
-    robots = a_host(kind="robots", origin="https://www.example.org", robots_text="a\x00b")
-    newer = a_host(updated_at_ms=FETCHED_AT_MS + 1, breaker="open", blocked_until_ms=FETCHED_AT_MS)
-    await tables.write(RowChanges(hosts=[host_row(newer), host_row(robots)]))
-    await tables.write(RowChanges(hosts=[host_row(a_host())]))
-    found = await rows(postgres, "name, breaker, blocked_until, robots_text", "hosts")
-
-    await tables.write(RowChanges(dropped_hosts=[dropped_host_row(b"www.example.org")]))
-
-    assert found == [
-        ("https://www.example.org", "closed", None, "a\N{REPLACEMENT CHARACTER}b"),
-        ("www.example.org", "open", to_datetime(FETCHED_AT_MS), ""),
-    ]
-    assert await rows(postgres, "name", "hosts") == [("https://www.example.org",)]
-
-
 @pytest.mark.req("S4.4.2", part="rows are written in batches")
 async def test_many_heavy_rows_go_in_parts(tables: PostgresTables, postgres: Postgres) -> None:
     """One statement of a hundred megabytes would not end in time on a small machine."""
@@ -375,28 +330,3 @@ async def test_the_tables_that_are_asked_for_are_those_of_the_migrations(
 def _without_pattern(characters: int) -> str:
     """Return a text that does not compress: an index accepts long ones that do."""
     return "".join(key(f"https://a.test/{number}") for number in range(characters // 64))
-
-
-@pytest.mark.req("S4.12.9", "S4.12.13", "S4.12.14", "S4.12.15")
-@pytest.mark.req("S4.12.12", part="the state, without a saved file")
-@pytest.mark.parametrize(
-    ("state", "stored", "task"),
-    [
-        pytest.param("pending", None, "pending", id="waits"),
-        pytest.param("in_progress", None, "downloaded", id="came"),
-        pytest.param("in_progress", -1, "downloaded", id="came-again"),
-        pytest.param("in_progress", 0, "parsing", id="read"),
-        pytest.param("completed", 0, "completed", id="done"),
-        pytest.param("failed", None, "failed", id="in-vain"),
-    ],
-)
-async def test_how_far_the_work_is_stands_beside_each_url(
-    tables: PostgresTables, postgres: Postgres, state: str, stored: int | None, task: str
-) -> None:
-    """The rows of an earlier fetch do not describe this one."""
-    entry = an_entry(state=state)
-    await tables.write(RowChanges(urls=[url_row(entry)]))
-    if stored is not None:
-        await tables.write(pages(a_page(fetch_sequence=entry.fetch_sequence + stored)))
-
-    assert await rows(postgres, "url, task_state", "tasks") == [(URL, task)]

@@ -28,8 +28,9 @@ async def _tables(dsn: str) -> set[str]:
     return {row["tablename"] for row in rows}
 
 
-@pytest.mark.req("S1.2.31", "S4.11.1", "S4.16.3")
+@pytest.mark.req("S1.2.31", "S4.16.3")
 @pytest.mark.req("S1.16.2", part="against a real PostgreSQL")
+@pytest.mark.req("S4.11.1", part="one command up, and the way back; the files lie in libs/storage")
 async def test_up_down_and_up_again(postgres_dsn: str) -> None:
     """One command forward, and the way back works."""
     done = await upgrade(postgres_dsn)
@@ -132,8 +133,9 @@ def _process(*words: str, dsn: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.req("S1.2.30", "S1.2.31", "S4.11.1", "S4.16.2", "S4.16.3")
+@pytest.mark.req("S1.2.30", "S1.2.31", "S4.16.2", "S4.16.3")
 @pytest.mark.req("S1.3.3", part="migrations are a command of their own")
+@pytest.mark.req("S4.11.1", part="one command up, and the way back; the files lie in libs/storage")
 @pytest.mark.req("S4.16.1", part="the tables, by one command")
 def test_the_command_does_what_the_words_say(postgres_dsn: str) -> None:
     """Review, apply, look, take back."""

@@ -295,7 +295,7 @@ def test_any_bytes_behind_a_brace_are_taken_or_refused(rest: bytes) -> None:
     assert reason in (*DECODE_REASONS, "none")
 
 
-@pytest.mark.req("S4.12.5", part="the scale of priorities, for seeds; the default is that of a seed")
+@pytest.mark.req("S4.12.5", part="the scale of priorities, for seeds, without its default")
 def test_the_priorities_of_task_lists_are_the_same_scale_in_finer_steps() -> None:
     """1 is the most urgent there, 10 the least, 5 the usual; one number stands for all spellings."""
     words = [f"{number}/10" for number in range(1, 11)]

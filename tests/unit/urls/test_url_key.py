@@ -44,7 +44,7 @@ KEEP_SLASH = UrlKeyRules(drop_trailing_slash=False)
     ],
 )
 @pytest.mark.req("S3.9.9", "S3.10.1", "S3.10.2", "S3.10.3", "S3.10.4", "S3.10.5", "S3.10.7", "S4.11.6")
-@pytest.mark.req("S3.10.6", part="removed in keys; no setting keeps it")
+@pytest.mark.req("S3.10.6", part="removed")
 def test_a_url_has_one_normal_form(url: str, normal: str) -> None:
     """URLs that servers answer alike are one entry."""
     assert url_key_of_text(url) == normal
@@ -68,7 +68,7 @@ def test_different_urls_stay_different(one: str, other: str) -> None:
     assert url_key_of_text(one) != url_key_of_text(other)
 
 
-@pytest.mark.req("S3.10.6", part="a rule of the library keeps it")
+@pytest.mark.req("S3.10.6", part="kept by a rule of the library, which no setting reaches")
 def test_the_last_slash_can_be_kept() -> None:
     """Some sites distinguish them."""
     assert url_key_of_text("http://a.test/b/", rules=KEEP_SLASH) == "http://a.test/b/"

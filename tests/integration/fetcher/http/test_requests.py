@@ -34,6 +34,7 @@ LAST_MODIFIED = "Wed, 18 Nov 2026 08:00:00 GMT"
 """The most that asyncio reads from a socket at a time."""
 
 
+@pytest.mark.req("S3.7.8", "S3.7.9", "S3.17.1")
 async def test_a_request_identifies_the_crawler() -> None:
     """A site's owner must be able to see who fetches, and to contact us."""
     async with serve_hostile({"/": sends(http_response())}) as server, running_client() as client:

@@ -80,7 +80,6 @@ def test_a_dropped_entry_is_named_by_its_key() -> None:
 
 
 @pytest.mark.req("S3.8.7")
-@pytest.mark.req("S3.8.8", part="the text of robots.txt and when it was fetched")
 def test_the_last_good_copy_of_a_robots_txt_has_its_row() -> None:
     record = a_host(
         kind="robots",

@@ -37,7 +37,7 @@ def product_of(page: PageParsed) -> dict[str, Any]:
     return {name: float(value) if name in AMOUNTS else value for name, value in found.items()}
 
 
-@pytest.mark.req("S4.12.18", "S4.12.20", "S4.12.21", "S4.12.22", "S4.7.3")
+@pytest.mark.req("S4.7.3", "S4.12.20", "S4.12.21", "S4.12.22")
 @pytest.mark.req("S4.12.19", part="price and currency as the page says them")
 @pytest.mark.parametrize("front", FRONTS, ids=lambda front: front.stem)
 def test_a_shop_page_has_its_expected_attributes_and_no_others(front: Path) -> None:

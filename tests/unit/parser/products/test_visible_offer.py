@@ -117,7 +117,7 @@ def test_what_is_no_product_page_offers_none(name: str) -> None:
 
 @pytest.mark.req("S4.12.27")
 @pytest.mark.req("S4.12.26", part="image URL and alternative text")
-@pytest.mark.req("S4.12.28", part="width")
+@pytest.mark.req("S4.12.28", part="width and height; a file size is never known")
 def test_pictures_have_kind_position_text_and_size() -> None:
     (product,) = page_of("woocommerce").products
 
@@ -422,6 +422,7 @@ def test_attributes_of_the_page_apply_to_its_product_with_less_confidence() -> N
     assert product.confidences["description"] < product.confidences["price"]
 
 
+@pytest.mark.req("S4.12.18")
 def test_a_description_is_what_is_called_so() -> None:
     description = "It holds a litre of tea and keeps it warm."
     page = read(

@@ -53,6 +53,7 @@ STOPS = [pytest.param(_stop_parser, id="parser"), pytest.param(_stop_indexer, id
 """One whose standing keeps pages from being settled, and one behind whom nobody waits."""
 
 
+@pytest.mark.req("S5.2.4")
 @pytest.mark.parametrize("stop", STOPS)
 def test_a_service_that_stands_stops_the_release(
     stop: Callable[[SimulatedWorld, StalledBacklog], None],

@@ -16,7 +16,7 @@ VERSIONS = (
 )
 
 
-@pytest.mark.req("S4.11.1")
+@pytest.mark.req("S4.11.1", part="one command up, and the way back; the files lie in libs/storage")
 def test_every_step_has_a_way_back() -> None:
     """What cannot be undone cannot be tried."""
     steps = revisions()
