@@ -79,12 +79,14 @@ Narrowed = Annotated[ListFilters, Depends(_filters)]
 def page_routes(records: ReadModels) -> APIRouter:
     """Build the routes of pages."""
     router = APIRouter(tags=["pages"])
+    listing = Depends(_only(*FILTERS, *LISTING))
 
+    @router.get("/api/pages", include_in_schema=False, response_model=PageList, dependencies=[listing])
     @router.get(
         "/api/v1/pages",
         response_model=PageList,
         responses=problems(401, 422, 503),
-        dependencies=[Depends(_only(*FILTERS, *LISTING))],
+        dependencies=[listing],
     )
     async def pages(filters: Narrowed, limit: Limit = 50, cursor: Text = None) -> dict[str, Any]:
         """List pages, newest first."""
