@@ -42,6 +42,8 @@ class Crawl:
     pages: list[dict[str, Any]]
     decisions: list[dict[str, Any]]
     urls: list[dict[str, Any]]
+    metrics: dict[str, float]
+    """Of fetcher and scheduler, directly after the end."""
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +58,26 @@ def crawl(ring: Ring, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Craw
                 lambda: _is_closed(ring), what="the table of URLs is closed", tell=ring.tell, seconds=60
             )
             told = (await ring.pages("adhoc"), await ring.decisions("adhoc"), await ring.urls("adhoc"))
-            return Crawl(site, *([dict(row) for row in rows] for rows in told))
+            return Crawl(site, *([dict(row) for row in rows] for rows in told), await _metrics(ring))
 
         yield asyncio.run(read())
+
+
+async def _metrics(ring: Ring) -> dict[str, float]:
+    fetcher, scheduler = ring.services["fetcher"], ring.services["scheduler"]
+    names = (
+        "crawler_pages_fetched_total",
+        "crawler_pages_per_second",
+        "crawler_fetch_success_rate",
+        "crawler_http_status_total",
+    )
+    found = {name: await fetcher.metric(name) for name in names}
+    denials = "crawler_robots_denials_total"
+    return (
+        found
+        | {"status 404": await fetcher.metric(names[-1], status="404")}
+        | {denials: await scheduler.metric(denials)}
+    )
 
 
 async def _is_closed(ring: Ring) -> bool:
@@ -128,6 +147,20 @@ def test_pages_carry_what_they_say(crawl: Crawl) -> None:
         200,
     )
     assert page["text_length"] > SHAPE.filler_bytes
+
+
+@pytest.mark.req("S3.14.1", "S3.14.2", "S3.14.3", "S3.14.4", "S3.14.6")
+def test_metrics_count_what_was_fetched_and_denied(crawl: Crawl) -> None:
+    """The processes may have counted an earlier crawl too."""
+    plan, found = crawl.site.plan, crawl.metrics
+    missing = [url for url, reason in plan.failures.items() if reason == "not_found"]
+
+    assert found["crawler_pages_fetched_total"] >= len(plan.pages)
+    assert found["crawler_pages_per_second"] > 0
+    assert 0 < found["crawler_fetch_success_rate"] < 1
+    assert found["crawler_http_status_total"] > found["crawler_pages_fetched_total"]
+    assert found["status 404"] >= len(missing) > 0
+    assert found["crawler_robots_denials_total"] >= len(plan.forbidden) > 0
 
 
 @pytest.mark.req("S1.9.1")
