@@ -84,24 +84,6 @@ async def test_pictures_are_rows_of_a_view(tables: PostgresTables, postgres: Pos
     ]
 
 
-@pytest.mark.req("S4.3.1")
-async def test_products_are_found_by_price_rating_and_availability(
-    tables: PostgresTables, postgres: Postgres
-) -> None:
-    """Prices are compared as numbers: as text, 100 would come before 19.99."""
-    dear = replace(LAMP, price="100", rating=2.0, availability="out_of_stock")
-    await tables.write(offers(SHOP, LAMP))
-    await tables.write(offers(f"{SHOP}2", dear))
-
-    for condition, url in [
-        ("price BETWEEN 10 AND 20", SHOP),
-        ("price > 20", f"{SHOP}2"),
-        ("rating >= 4", SHOP),
-        ("availability = 'out_of_stock'", f"{SHOP}2"),
-    ]:
-        assert await rows(postgres, "url", f"products WHERE {condition}") == [(url,)]
-
-
 @pytest.mark.req("S4.12.24", "S4.14.7")
 async def test_what_was_first_and_when_it_changed_is_kept(tables: PostgresTables, postgres: Postgres) -> None:
     """The second fetch finds the same price, the third another one."""

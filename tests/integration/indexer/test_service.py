@@ -6,6 +6,7 @@ import asyncio
 import signal
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -15,6 +16,7 @@ import pytest
 from strider.contracts import TOPICS
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.generated.events import Product
 from strider.contracts.generated.topics import (
     FETCHES_COMPLETED,
     FRONTIER,
@@ -24,6 +26,7 @@ from strider.contracts.generated.topics import (
     PARSER_DLQ,
     URLS_DECIDED,
 )
+from strider.indexer.core import to_datetime
 from strider.messaging.effects import Publish
 from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.topics import apply_topics
@@ -35,6 +38,7 @@ from strider.testing.faulty_tcp_proxy import faulty_tcp_proxy
 from strider.testing.stack import ServerStack
 from tests.integration.examples.processes import SHARDS, ServiceProcess
 from tests.unit.indexer.events import (
+    FETCHED_AT_MS,
     a_completion,
     a_decision,
     a_host,
@@ -200,3 +204,42 @@ async def test_an_unavailable_database_pauses_the_service(
 
 async def _says(process: ServiceProcess, status: int) -> bool:
     return (await asyncio.to_thread(process.get, "/readyz")).status_code == status
+
+
+@pytest.mark.req("S4.3.1", "S4.12.24", "S4.14.7")
+async def test_products_are_found_by_their_attributes_and_keep_the_moment_of_a_change(
+    topics: str, start: Start, database: str, postgres: Postgres, site: str
+) -> None:
+    """A lamp is fetched three times, the last time with another price; a kettle is fetched once."""
+    lamp = Product("Lamp", price="19.99", currency="EUR", availability="in_stock", rating=4.5)
+    kettle = Product("Kettle", price="100", currency="EUR", availability="out_of_stock", rating=2.0)
+
+    def fetched(path: str, product: Product, visit: int = 0) -> Publish[Any]:
+        told = replace(product, content_hash=product.price)
+        moment = FETCHED_AT_MS + 10_000 * visit
+        page = a_page(site + path, products=(told,), fetched_at_ms=moment, fetch_sequence=visit + 1)
+        return Publish(PAGES_VALIDATED, page)
+
+    async def moments(visit: int) -> Any:
+        query = "SELECT created_at, updated_at, crawled_at FROM products WHERE page_url = $1"
+        found = [tuple(row) for row in await postgres.fetch(query, f"{site}/lamp")]
+        return found[0] if found and found[0][2] == to_datetime(FETCHED_AT_MS + 10_000 * visit) else None
+
+    start(topics, database)
+    await speak(topics, fetched("/kettle", kettle), fetched("/lamp", lamp))
+    await until(lambda: moments(0))
+    await speak(topics, fetched("/lamp", lamp, 1))
+    unchanged = await until(lambda: moments(1))
+    for condition, path in [
+        ("price BETWEEN 10 AND 20", "/lamp"),
+        ("price > 20", "/kettle"),
+        ("rating >= 4", "/lamp"),
+        ("availability = 'out_of_stock'", "/kettle"),
+    ]:
+        query = f"SELECT page_url FROM products WHERE page_url LIKE $1 || '%' AND {condition}"
+        assert [row[0] for row in await postgres.fetch(query, site)] == [site + path]
+    await speak(topics, fetched("/lamp", replace(lamp, price="9.99"), 2))
+    changed = await until(lambda: moments(2))
+
+    first, last = to_datetime(FETCHED_AT_MS), to_datetime(FETCHED_AT_MS + 20_000)
+    assert (unchanged[:2], changed[:2]) == ((first, first), (first, last))
