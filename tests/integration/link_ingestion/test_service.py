@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pytest
 from confluent_kafka import Producer
 
@@ -40,6 +42,8 @@ from tests.unit.link_ingestion.builders import a_page, a_spec, hash_of, validate
 from tests.unit.validator.builders import ARecord
 
 from .service import CODEC, SHARDS, Reader, Service, wait_for
+
+RELEASED = Path(__file__).parents[3] / "schemas" / "released"
 
 
 @pytest.fixture
@@ -76,7 +80,7 @@ def know(redis_url: str, job_id: str, url: str) -> None:
 
 @pytest.mark.req("S3.4.7", part="seeds are enqueued")
 @pytest.mark.req("S3.4.10", part="a seed becomes a link of its shard")
-@pytest.mark.req("S5.1.4", part="plain JSON of another Kafka client")
+@pytest.mark.req("S5.1.4", part="JSON and Avro of other Kafka clients; no event of the end of a run")
 def test_a_json_seed_of_a_foreign_client_reaches_its_shard(
     bootstrap: str, sender: Producer, service: Service
 ) -> None:
@@ -106,6 +110,27 @@ def test_a_json_seed_of_a_foreign_client_reaches_its_shard(
     assert {spec_id for _, each in found for spec_id in each.from_crawl_spec_ids} == {spec.crawl_spec_id}
     assert spec in declared
     assert [(each.urls, each.reasons) for _, each in refused] == [(("example.com",), ("bad_url",))]
+    assert service.stop() == 0
+
+
+@pytest.mark.req("S5.1.4", part="JSON and Avro of other Kafka clients; no event of the end of a run")
+@pytest.mark.parametrize("version", ["seed-submitted.v1", "seed-submitted.v2"])
+def test_an_avro_seed_of_a_foreign_client_becomes_a_link(
+    bootstrap: str, sender: Producer, service: Service, version: str
+) -> None:
+    """With another Avro library: two bytes, the fingerprint of a released schema, and the seed."""
+    fingerprint = json.loads((RELEASED / "manifest.json").read_text())[version]["fingerprint"]
+    schema = fastavro.parse_schema(json.loads((RELEASED / f"{version}.avsc").read_text()))
+    url, seed = f"https://{version}.test/x", io.BytesIO()
+    fastavro.schemaless_writer(seed, schema, {"url": url})
+    service.start()
+    sender.produce(SEEDS_SUBMITTED.name, b"\xc3\x01" + bytes.fromhex(fingerprint) + seed.getvalue())
+    sender.flush(10)
+
+    with closing(Reader(bootstrap, LINKS_DISCOVERED)) as links:
+        found = wait_for(lambda: [each for _, each in links.events() if url in each.urls])
+
+    assert [(each.urls, each.depths) for each in found] == [((url,), (0,))]
     assert service.stop() == 0
 
 
