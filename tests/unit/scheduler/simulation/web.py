@@ -35,7 +35,8 @@ class Host:
 
     name: str
     robots: str = "fine"
-    """fine, missing, denying, slow, flaky (500 twice), down (500 for ever), gone (no such name)."""
+    """fine, missing, denying, slow, flaky (500 twice), down (500 for ever), overloaded (503 for
+    ever), gone (no such name)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class Web:
                 continue
             host = self.hosts[urlsplit(url).hostname or ""]
             is_private = urlsplit(url).path.startswith("/private")
-            if host.robots in {"gone", "down"} or (host.robots == "denying" and is_private):
+            if host.robots in {"gone", "down", "overloaded"} or (host.robots == "denying" and is_private):
                 denied.add(url)
                 continue
             page = self.pages[url]
@@ -148,6 +149,8 @@ def _robots(host: Host, number: int, seconds: float) -> SimulatedResponse:
         return SimulatedResponse("not_found", 404, error_class="status_client", seconds=seconds)
     if host.robots == "down" or (host.robots == "flaky" and number <= 2):
         return SimulatedResponse("server_error", 500, error_class="status_server", seconds=seconds)
+    if host.robots == "overloaded":
+        return SimulatedResponse("overloaded", 503, error_class="status_server", seconds=seconds)
     text = {"denying": DENYING, "slow": SLOW}.get(host.robots, "")
     return SimulatedResponse("fetched", 200, robots_text=text, seconds=seconds)
 

@@ -106,6 +106,59 @@ def test_a_server_that_answers_is_there() -> None:
     assert ask(rules, host_patience_seconds=0).reason == DecisionReason.ROBOTS_UNREACHABLE
 
 
+@pytest.mark.parametrize(
+    ("changes", "response"),
+    [
+        pytest.param({"status": 503, "error_class": "status_server"}, "status 503", id="status"),
+        pytest.param({"status": 200, "error_class": "body_timeout"}, "status 200, body_timeout", id="body"),
+        pytest.param({"error_class": "connect_timeout"}, "connect_timeout", id="no-response"),
+        pytest.param({}, "no outcome", id="lost-outcome"),
+    ],
+)
+def test_the_detail_names_the_unreachable_robots_its_response_and_the_last_request(
+    changes: dict[str, Any], response: str
+) -> None:
+    rules = known(
+        RobotsState.UNREACHABLE, unreachable_since_ms=NOW - 30_000, requested_at_ms=NOW - 1_000, **changes
+    )
+
+    verdict = ask(rules, host_patience_seconds=0)
+
+    assert verdict.detail == (
+        f"robots.txt of http://www.a.test: {response}, "
+        "last requested 2027-01-15T07:59:59Z, unreachable since 2027-01-15T07:59:30Z"
+    )
+
+
+def test_a_host_that_refuses_connections_is_unavailable_and_the_detail_names_its_robots() -> None:
+    """It is given up before the host patience ends, as one without a name."""
+    rules = known(
+        RobotsState.UNREACHABLE,
+        unreachable_since_ms=NOW - 6_000,
+        requested_at_ms=NOW,
+        failures=3,
+        error_class="connect_refused",
+    )
+
+    verdict = ask(rules)
+
+    assert (verdict.decision, verdict.reason) == (RobotsDecision.HOST_GONE, DecisionReason.HOST_UNAVAILABLE)
+    assert verdict.detail.startswith("robots.txt of http://www.a.test: connect_refused, last requested 2027")
+
+
+def test_the_detail_survives_a_restart() -> None:
+    """Everything that it names is in the record of the origin."""
+    rules = known(
+        RobotsState.UNREACHABLE, unreachable_since_ms=NOW - 5_000, requested_at_ms=NOW - 1_000, status=503
+    )
+    record = robots_to_record("http://www.a.test", "www.a.test", rules, user_agent=AGENT, now_ms=NOW, epoch=3)
+
+    after = ask(parse_robots(robots_from_record(record)), host_patience_seconds=0)
+
+    assert after == ask(rules, host_patience_seconds=0)
+    assert "status 503" in after.detail
+
+
 def test_who_comes_late_has_a_patience_of_its_own() -> None:
     """The host has been down for days, but this URL is new: it waits for the next try at least."""
     rules = known(RobotsState.UNREACHABLE, unreachable_since_ms=1, expires_at_ms=NOW + 59_000)

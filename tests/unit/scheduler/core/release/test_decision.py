@@ -86,6 +86,53 @@ def test_but_no_longer_than_the_patience() -> None:
     assert (result.action, result.entry.reason) == (ReleaseAction.CLOSE, "host_unavailable")
 
 
+def an_unreachable_robots(**changes: Any) -> CachedRobots:
+    state = {"unreachable_since_ms": NOW - 120_000, "requested_at_ms": NOW - 60_000, "status": 503}
+    return parse_robots(
+        OriginRobots(state=RobotsState.UNREACHABLE, expires_at_ms=NOW + 60_000, **{**state, **changes})
+    )
+
+
+@pytest.mark.parametrize(
+    ("robots", "spec", "reason", "detail"),
+    [
+        pytest.param(
+            an_unreachable_robots(),
+            {},
+            "robots_unreachable",
+            "robots.txt of http://www.a.test: status 503, last requested 2027-01-15T07:59:00Z, "
+            "unreachable since 2027-01-15T07:58:00Z",
+            id="status",
+        ),
+        pytest.param(
+            an_unreachable_robots(status=0, error_class="connect_timeout"),
+            {},
+            "host_unavailable",
+            "robots.txt of http://www.a.test: connect_timeout, last requested 2027-01-15T07:59:00Z, "
+            "unreachable since 2027-01-15T07:58:00Z",
+            id="no-response",
+        ),
+        pytest.param(OPEN, {}, "host_unavailable", "overloaded", id="rules-known"),
+        pytest.param(NO_ROBOTS, {}, "host_unavailable", "overloaded", id="never-requested"),
+        pytest.param(
+            an_unreachable_robots(), {"respect_robots": False}, "host_unavailable", "overloaded", id="ignored"
+        ),
+    ],
+)
+def test_an_entry_of_a_blocked_host_closes_for_its_robots_where_it_waited_for_that(
+    robots: CachedRobots, spec: dict[str, Any], reason: str, detail: str
+) -> None:
+    """A 503 for robots.txt is a signal about the host, too; the entry waited for both."""
+    rest = HostBackoff(count=1, until_ms=NOW + 60_000, since_ms=NOW - 120_000, reason="overloaded")
+    entry = an_entry(discovered_at_ms=NOW - 500_000)
+
+    result = decide_release(entry, around(robots, rest=rest, spec=a_spec(host_patience_seconds=120, **spec)))
+
+    assert result.transition is not None
+    (line,) = result.transition.decisions
+    assert (result.entry.reason, line.reason, line.detail) == (reason, reason, detail)
+
+
 def test_a_budget_closes_what_is_left() -> None:
     result = apply_budget(
         ReleaseDecision(ReleaseAction.FETCH_RETRY, an_entry()),

@@ -357,6 +357,9 @@ RETENTION_PAUSED: Final = _warning(
 ROBOTS_IGNORED: Final = _warning(
     "robots.txt ignored", "CRAWLER_RESPECT_ROBOTS_TXT is false, which is meant for sites of one's own."
 )
+ROBOTS_UNREACHABLE: Final = _info(
+    "robots.txt unreachable", "The robots.txt of an origin could not be fetched; URLs of a run wait for it."
+)
 SHARD_CLEANED: Final = _info("Shard cleaned", "Old closed entries and ended runs of a shard were deleted.")
 SHARD_REBUILT: Final = _info("Shard rebuilt", "The working set of a shard was rebuilt from its frontier log.")
 SHARD_RETAKEN: Final = _info(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from strider.contracts.generated.enums import RequestKind
+from strider.contracts.generated.enums import RequestKind, RobotsState
 from strider.contracts.generated.events import (
     CrawlSpecDeclared,
     FetchCompleted,
@@ -50,10 +50,15 @@ from strider.scheduler.core.hosts.robots import (
     ROBOTS_JOB,
     ended_robots_entry,
     parse_robots,
+    response_text,
     robots_fetch_result,
     robots_to_record,
 )
-from strider.scheduler.loops.run_log import note_decisions, note_failed_requests
+from strider.scheduler.loops.run_log import (
+    note_decisions,
+    note_failed_requests,
+    note_unreachable_robots,
+)
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import SchedulerMeter
 from strider.scheduler.shard.shard import OwnedShard, PendingDecision
@@ -78,6 +83,8 @@ class OutcomeBatch:
     counts: Counter[str] = field(default_factory=Counter)
     outcomes: list[FetchCompleted] = field(default_factory=list)
     """Outcomes applied to entries: the first of each lease."""
+    unreachable: list[tuple[FetchCompleted, str]] = field(default_factory=list)
+    """Failed robots.txt requests of origins without rules, with their status or error."""
 
     def add(self, transition: EntryTransition) -> None:
         """Add the events of a transition."""
@@ -156,6 +163,8 @@ class FetchOutcomesHandler:
                 )
                 robots = replace(robots, origin_state=origin_state)
                 shard.robots.put(outcome.origin, robots)
+                if origin_state.state is RobotsState.UNREACHABLE:
+                    batch.unreachable.append((outcome, response_text(origin_state)))
                 user_agent = self._options.user_agent
                 delay_seconds = robots.rules.delay_seconds(product_token(user_agent))
                 group = apply_robots_delay(group, outcome.origin, delay_seconds)
@@ -261,6 +270,7 @@ class FetchOutcomesHandler:
             self._meter.count_decision(decision, count)
         note_decisions(self._meter, batch.decisions)
         note_failed_requests(self._meter, batch.outcomes)
+        note_unreachable_robots(self._meter, batch.unreachable)
 
 
 def _freed_lease(outcome: FetchCompleted) -> EndedRequest:

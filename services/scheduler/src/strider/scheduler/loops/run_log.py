@@ -58,6 +58,12 @@ def note_failed_requests(meter: SchedulerMeter, outcomes: Sequence[FetchComplete
     _note(meter, log_events.REQUESTS_FAILED, names)
 
 
+def note_unreachable_robots(meter: SchedulerMeter, failed: Iterable[tuple[FetchCompleted, str]]) -> None:
+    """Count failed robots.txt requests that the URLs of a run wait for, by origin and status or error."""
+    names = ((each.job_id, each.execution_id, f"{each.origin}: {response}") for each, response in failed)
+    _note(meter, log_events.ROBOTS_UNREACHABLE, names)
+
+
 def note_settled_pages(meter: SchedulerMeter, pages: Sequence[PageSettled]) -> None:
     """Count settled pages, and those without content."""
     for page in pages:

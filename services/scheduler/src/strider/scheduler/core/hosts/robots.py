@@ -2,12 +2,14 @@
 
 The rules are those of `strider.politeness.robots.robots_txt`; their freshness is decided by
 `strider.politeness.robots.freshness`. Decided here, for one entry: the origin whose robots.txt applies, the
-user agent that its rules are matched with, and how long the entry waits for a robots.txt that cannot be
-fetched. `core/release/decision.py` acts on the verdict. Knows neither leases nor topics.
+user agent that its rules are matched with, how long the entry waits for a robots.txt that cannot be fetched,
+and the reason and detail of its decision after that. `core/release/decision.py` acts on the verdict. Knows
+neither leases nor topics.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
 from typing import Final
@@ -17,6 +19,7 @@ from strider.contracts.generated.enums import (
     DecisionReason,
     EntryReason,
     EntryState,
+    ErrorClass,
     HostRecordKind,
     RequestKind,
     RobotsState,
@@ -44,6 +47,9 @@ _FIXED_COST: Final = 500
 
 _MAX_SITEMAP_CHARACTERS: Final = 1_000
 """Characters of sitemap URLs in one record."""
+
+_STATUS_ERRORS: Final = frozenset({ErrorClass.STATUS_CLIENT, ErrorClass.STATUS_SERVER})
+"""Error classes that add nothing to the status."""
 
 
 @fast_dataclass(frozen=True, slots=True)
@@ -98,19 +104,13 @@ class EntryRobotsVerdict:
     """When to check again, where the entry has to wait."""
     reason: DecisionReason | None = None
     """Why the entry is closed; None where it is not."""
+    detail: str = ""
+    """Detail of that decision."""
 
 
 ALLOWED: Final = EntryRobotsVerdict(RobotsDecision.ALLOWED)
 FETCH_ROBOTS_FIRST: Final = EntryRobotsVerdict(RobotsDecision.FETCH_FIRST)
 DENIED: Final = EntryRobotsVerdict(RobotsDecision.DENIED, reason=DecisionReason.ROBOTS_DENIED)
-HOST_GONE: Final = EntryRobotsVerdict(RobotsDecision.HOST_GONE, reason=DecisionReason.HOST_UNAVAILABLE)
-FORBIDDEN: Final = EntryRobotsVerdict(RobotsDecision.FORBIDDEN, reason=DecisionReason.POLICY_BLOCKED)
-
-_VERDICTS: Final = {
-    RobotsStatus.ALLOW_ALL: ALLOWED,
-    RobotsStatus.NO_SUCH_HOST: HOST_GONE,
-    RobotsStatus.FORBIDDEN: FORBIDDEN,
-}
 
 
 def check_robots(
@@ -128,13 +128,20 @@ def check_robots(
     """
     if not (spec.respect_robots and respects_robots):
         return ALLOWED
-    standing = robots.origin_state.status_at(now_ms)
+    origin_state = robots.origin_state
+    standing = origin_state.status_at(now_ms)
     if standing is RobotsStatus.APPLY_RULES:
         token = product_token(spec.user_agent or user_agent)
         return ALLOWED if robots.rules.allows(entry.url, token) else DENIED
-    if standing in _VERDICTS:
-        return _VERDICTS[standing]
-    return _wait_or_give_up(entry, spec, robots.origin_state, now_ms=now_ms)
+    if standing is RobotsStatus.ALLOW_ALL:
+        return ALLOWED
+    if standing is RobotsStatus.FORBIDDEN:
+        return EntryRobotsVerdict(
+            RobotsDecision.FORBIDDEN, reason=DecisionReason.POLICY_BLOCKED, detail=origin_state.error_class
+        )
+    if standing is RobotsStatus.NO_SUCH_HOST:
+        return unreachable_verdict(entry, origin_state, RobotsDecision.HOST_GONE)
+    return _wait_or_give_up(entry, spec, origin_state, now_ms=now_ms)
 
 
 def _wait_or_give_up(
@@ -151,8 +158,52 @@ def _wait_or_give_up(
     if origin_state.expires_at_ms < ends_at_ms:
         return EntryRobotsVerdict(RobotsDecision.WAIT, again_at_ms=origin_state.expires_at_ms)
     # There is no other try before the time is over, so the result is known now.
-    reason = DecisionReason.ROBOTS_UNREACHABLE if origin_state.status else DecisionReason.HOST_UNAVAILABLE
-    return EntryRobotsVerdict(RobotsDecision.UNREACHABLE, reason=reason)
+    return unreachable_verdict(entry, origin_state)
+
+
+def is_unreachable(
+    spec: CrawlSpecDeclared, origin_state: OriginRobots, *, respects_robots: bool = True
+) -> bool:
+    """Whether entries of the spec wait for a robots.txt that could not be fetched when it was requested."""
+    return spec.respect_robots and respects_robots and origin_state.state is RobotsState.UNREACHABLE
+
+
+def unreachable_verdict(
+    entry: EntryRecorded,
+    origin_state: OriginRobots,
+    decision: RobotsDecision = RobotsDecision.UNREACHABLE,
+) -> EntryRobotsVerdict:
+    """Return the verdict that an entry is closed because its robots.txt cannot be fetched.
+
+    A host that has sent a status is available: only its robots.txt is not.
+    """
+    has_responded = decision is RobotsDecision.UNREACHABLE and origin_state.status > 0
+    reason = DecisionReason.ROBOTS_UNREACHABLE if has_responded else DecisionReason.HOST_UNAVAILABLE
+    return EntryRobotsVerdict(
+        decision, reason=reason, detail=unreachable_text(origin_of(entry.url), origin_state)
+    )
+
+
+def unreachable_text(origin: str, origin_state: OriginRobots) -> str:
+    """Return which robots.txt is unreachable, its last status or error, and when it was requested last."""
+    parts = [response_text(origin_state)]
+    if origin_state.requested_at_ms:
+        parts.append(f"last requested {_utc_text(origin_state.requested_at_ms)}")
+    if origin_state.unreachable_since_ms:
+        parts.append(f"unreachable since {_utc_text(origin_state.unreachable_since_ms)}")
+    return f"robots.txt of {origin}: {', '.join(parts)}"
+
+
+def response_text(origin_state: OriginRobots) -> str:
+    """Return the last status or error class of an unreachable robots.txt, or both."""
+    status, error = origin_state.status, origin_state.error_class
+    if not status:
+        return error or "no outcome"
+    return f"status {status}" + (f", {error}" if error and error not in _STATUS_ERRORS else "")
+
+
+def _utc_text(at_ms: int) -> str:
+    return f"{datetime.fromtimestamp(at_ms // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def robots_request_entry(entry: EntryRecorded) -> EntryRecorded:

@@ -30,7 +30,13 @@ from strider.scheduler.core.entries.fetch_outcomes import (
 )
 from strider.scheduler.core.entries.state import requeue_entry
 from strider.scheduler.core.hosts.host_state import HostGroup
-from strider.scheduler.core.hosts.robots import CachedRobots, RobotsDecision, check_robots
+from strider.scheduler.core.hosts.robots import (
+    CachedRobots,
+    RobotsDecision,
+    check_robots,
+    is_unreachable,
+    unreachable_verdict,
+)
 from strider.scheduler.core.runs.control import CLOSE_REASONS, RunDirective, RunState
 
 NEVER_DUE_MS: Final = 1 << 45
@@ -90,7 +96,7 @@ def decide_release(entry: EntryRecorded, context: ReleaseContext) -> ReleaseDeci
     if spec is None:
         return _close(entry, DecisionReason.UNKNOWN_SPEC, now_ms)
     if context.host_group.is_blocked(now_ms):
-        return _decide_for_blocked_host(entry, spec, context.host_group, now_ms)
+        return _decide_for_blocked_host(entry, spec, context)
     verdict = check_robots(
         entry,
         spec,
@@ -100,8 +106,7 @@ def decide_release(entry: EntryRecorded, context: ReleaseContext) -> ReleaseDeci
         respects_robots=context.respects_robots,
     )
     if verdict.reason is not None:
-        detail = context.robots.origin_state.error_class
-        return _close(entry, verdict.reason, now_ms, detail, spec=spec)
+        return _close(entry, verdict.reason, now_ms, verdict.detail, spec=spec)
     if verdict.decision is RobotsDecision.FETCH_FIRST and context.has_caught_up:
         return ReleaseDecision(ReleaseAction.FETCH_ROBOTS, entry)
     if verdict.decision in {RobotsDecision.FETCH_FIRST, RobotsDecision.WAIT}:
@@ -134,8 +139,9 @@ def apply_budget(decision: ReleaseDecision, reservation: ReservationResult, now_
 
 
 def _decide_for_blocked_host(
-    entry: EntryRecorded, spec: CrawlSpecDeclared, host_group: HostGroup, now_ms: int
+    entry: EntryRecorded, spec: CrawlSpecDeclared, context: ReleaseContext
 ) -> ReleaseDecision:
+    host_group, now_ms = context.host_group, context.now_ms
     is_manual = host_group.is_manually_blocked(now_ms)
     blocked_since_ms, until_ms = host_group.failing_since_ms, host_group.blocked_until_ms
     if is_manual:
@@ -143,13 +149,26 @@ def _decide_for_blocked_host(
     since_ms = max(blocked_since_ms or now_ms, entry.discovered_at_ms)
     ends_at_ms = since_ms + spec.host_patience_seconds * 1000
     if now_ms >= ends_at_ms:
-        reason = DecisionReason.HOST_BLOCKED if is_manual else DecisionReason.HOST_UNAVAILABLE
-        detail = host_group.manual_block.reason if is_manual else host_group.block_reason
+        reason, detail = _reason_of_block(entry, spec, context)
         return _close(entry, reason, now_ms, detail, spec=spec)
     # An operator may lift a block at any time: the entries stay in their queues, which the working set holds.
     is_kept_queued = is_manual and host_group.release_blocked_until_ms(now_ms) > 0
     again_at_ms = now_ms if is_kept_queued else min(until_ms, ends_at_ms)
     return _wait(entry, EntryReason.HOST_BACKS_OFF, again_at_ms, now_ms)
+
+
+def _reason_of_block(
+    entry: EntryRecorded, spec: CrawlSpecDeclared, context: ReleaseContext
+) -> tuple[DecisionReason, str]:
+    """Return reason and detail: where the host backs off before its robots.txt could be fetched, that."""
+    host_group, origin_state = context.host_group, context.robots.origin_state
+    if host_group.is_manually_blocked(context.now_ms):
+        return DecisionReason.HOST_BLOCKED, host_group.manual_block.reason
+    if is_unreachable(spec, origin_state, respects_robots=context.respects_robots):
+        verdict = unreachable_verdict(entry, origin_state)
+        assert verdict.reason is not None
+        return verdict.reason, verdict.detail
+    return DecisionReason.HOST_UNAVAILABLE, host_group.block_reason
 
 
 def _wait(entry: EntryRecorded, reason: str, due_at_ms: int, now_ms: int) -> ReleaseDecision:
