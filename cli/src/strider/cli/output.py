@@ -6,6 +6,7 @@ Results go to standard output, everything else to standard error, so that result
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -99,6 +100,14 @@ def log_to_stderr(level: str = "error") -> None:
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL + 1)
 
 
+def _terminal_columns() -> int:
+    """Return the width of the terminal; no limit where it is unknown."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or sys.maxsize
+    except (OSError, ValueError):  # not a terminal
+        return sys.maxsize
+
+
 class ProgressLine:
     """One line of progress on standard error that is overwritten; nothing where that is no terminal."""
 
@@ -106,8 +115,8 @@ class ProgressLine:
         self._is_visible = sys.stderr.isatty() if is_shown is None else is_shown
 
     def show(self, text: str) -> None:
-        """Replace the line."""
-        self._write(f"{CLEAR_LINE}{text}")
+        """Replace the line; what exceeds the width of the terminal is cut off, as it could not be removed."""
+        self._write(f"{CLEAR_LINE}{text[: _terminal_columns() - 1]}")
 
     def clear(self) -> None:
         """Remove the line."""

@@ -56,7 +56,7 @@ def test_a_line_has_the_documented_fields_in_their_order(tmp_path: Path) -> None
 
     expected = """
         url final_url status depth referrer fetched_at title description canonical text links content_type
-        content_hash raw_hash length duration_ms parser_version outcome reason
+        content_hash raw_hash length duration_ms parser_version outcome reason detail
     """
     assert tuple(line) == RESULT_FIELDS == tuple(expected.split())
     assert line["links"] == ["http://a.test/b", "http://a.test/c"]
@@ -91,6 +91,21 @@ def test_a_file_that_has_become_shorter_is_refused(tmp_path: Path) -> None:
         ResultWriter.resume(path, JSONL, 6)
 
     assert path.read_bytes() == b"short"
+
+
+def test_a_csv_file_with_other_columns_is_not_continued(tmp_path: Path) -> None:
+    """Its further lines would not fit its header; the file of another version is left as it is."""
+    path = tmp_path / "out"
+    output = ResultWriter.create(path, CSV)
+    output.write(PLAIN)
+    length = output.flush()
+    output.close()
+    before = path.read_bytes()
+
+    with pytest.raises(ResultWriteFailed, match="its columns are those of another version"):
+        ResultWriter.resume(path, CSV, length, {"products": []})
+
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("content", ["[]\n", "{}\n", "no json\n", '{"url": "x"}\n'])

@@ -7,9 +7,8 @@ import sys
 
 import pytest
 
-from strider.cli.crawl.progress import CrawlProgressLine, needs_contact, request_warnings
+from strider.cli.crawl.progress import CrawlProgress, CrawlProgressLine, needs_contact, request_warnings
 from strider.cli.crawl.request import make_request
-from strider.cli.crawl.runner import CrawlProgress
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.runtime.settings.base import CrawlSettings
 

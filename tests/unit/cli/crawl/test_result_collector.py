@@ -314,6 +314,23 @@ async def test_a_request_without_an_answer_took_its_time_and_robots_are_no_page(
     assert scene.lines(*TOLD) == [(A, 30_000.0, "", 0, ""), (B, 0.0, "", 0, "")]
 
 
+async def test_a_line_has_the_detail_of_its_decision(scene: Scene) -> None:
+    """Also after a restart of the crawl, where the line of a refused link is written at the end."""
+    closed = decided((A, "closed", "robots_unreachable"), (B, "closed", "not_found"))
+    link = decided((C, "refused", "excluded"), page_url=A)
+    await scene.hear(replace(closed, details=("robots.txt of http://a.test: status 503", "")))
+    await scene.hear(replace(link, details=("/private",)))
+
+    again = scene.resumed()
+    again.sink.write_refused()
+
+    assert again.lines("url", "detail") == [
+        (A, "robots.txt of http://a.test: status 503"),
+        (B, ""),
+        (C, "/private"),
+    ]
+
+
 async def test_pages_name_the_redirect_that_led_to_them_and_leave_no_answer_behind(scene: Scene) -> None:
     """In either order of response and event."""
     await scene.hear(completed(A, **ANSWER), page(A), page(B, redirect_chain=(A,)), completed(B, **ANSWER))

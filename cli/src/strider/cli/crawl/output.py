@@ -69,6 +69,8 @@ class ResultWriter:
     def resume(cls, path: Path, form: str, length: int, further: ExtraFields = NO_EXTRA) -> ResultWriter:
         """Continue a file at its recorded length; what follows is removed, and written again."""
         with _write_errors(str(path)):
+            if form == CSV and length:
+                _check_header(path, _csv_row([*RESULT_FIELDS, *further]))
             descriptor = _open_locked(path, 0)
             if os.fstat(descriptor).st_size < length:
                 raise ResultWriteFailed(
@@ -184,6 +186,14 @@ def _json_row(content: dict[str, object]) -> bytes:
         return orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:  # a lone surrogate, which UTF-8 cannot encode
         return json.dumps(content, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def _check_header(path: Path, header: bytes) -> None:
+    with path.open("rb") as stream:
+        if stream.readline() != header:
+            raise ResultWriteFailed(
+                f"{path}: its columns are those of another version; crawl into a new file"
+            )
 
 
 def _csv_cell(value: object) -> object:

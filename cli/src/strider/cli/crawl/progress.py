@@ -1,8 +1,9 @@
-"""Warnings before a crawl, and its line of progress on a terminal."""
+"""Warnings before a crawl, its progress, and the line that shows it on a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
@@ -10,16 +11,57 @@ from strider.cli.fetch.settings import is_loopback
 from strider.cli.output import ProgressLine
 from strider.contracts.seed_limits import DEEP_CRAWL_DEPTH
 from strider.runtime.settings.base import CrawlSettings
+from strider.scheduler.core.hosts.robots_waits import RobotsWait
 from strider.urls import CLOUD_METADATA, PRIVATE, host_kind, host_of
 
 from .request import CrawlRequest
-from .runner import CrawlProgress
 
 USUAL_DELAY_SECONDS: Final = 1.0
 """Crawl delay below which a warning is printed."""
 
 SHOWN_HOSTS: Final = 3
 """Private hosts that a warning names."""
+
+
+COST_FACTOR: Final = 20
+"""Pause between two looks for waits, as a multiple of the time of the last one: it reads all open entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlProgress:
+    """Progress of a crawl."""
+
+    pages: int
+    queued: int
+    in_flight: int
+    errors: int
+    active_hosts: int
+    """Hosts with queued URLs or requests in flight."""
+    robots_waits: Sequence[RobotsWait] = ()
+    """Origins whose robots.txt all open URLs wait for; empty where anything else is to be done."""
+    now_ms: int = 0
+    """Time of these figures, in milliseconds since 1970."""
+
+
+OnProgress = Callable[[CrawlProgress], None]
+
+
+class RobotsWaitMonitor:
+    """Reads the origins that a crawl waits for, as often as costs a small part of the time."""
+
+    def __init__(self, read: Callable[[], Awaitable[Sequence[RobotsWait]]]) -> None:
+        self._read = read
+        self._next_at = 0.0
+        self._latest: Sequence[RobotsWait] = ()
+
+    async def waits(self) -> Sequence[RobotsWait]:
+        """Return the origins that the crawl waits for; empty where it does not wait for robots.txt alone."""
+        began = monotonic()
+        if began >= self._next_at:
+            self._latest = await self._read()
+            ended = monotonic()
+            self._next_at = ended + COST_FACTOR * (ended - began)
+        return self._latest
 
 
 class CrawlProgressLine:
@@ -33,6 +75,10 @@ class CrawlProgressLine:
     def __call__(self, progress: CrawlProgress) -> None:
         """Update the line."""
         now = monotonic()
+        if progress.robots_waits:
+            waiting = waits_text(progress.robots_waits, now_ms=progress.now_ms)
+            self._line.show(f"{progress.pages} pages  {waiting}")
+            return
         rate = (progress.pages - self._pages) / max(now - self._updated_at, 0.001)
         self._updated_at, self._pages = now, progress.pages
         self._line.show(
@@ -43,6 +89,34 @@ class CrawlProgressLine:
     def clear(self) -> None:
         """Remove the line."""
         self._line.clear()
+
+
+def waits_text(waits: Sequence[RobotsWait], *, now_ms: int) -> str:
+    """Return the wait as a part of the progress line: the origin with most URLs, and how many others."""
+    first, *others = sorted(waits, key=lambda wait: (-wait.urls, wait.origin))
+    text = f"{_urls(first.urls)} for robots.txt of {first.origin}: {first.response}"
+    text += f" for {_seconds(now_ms - first.since_ms)}, {_next_step(first, now_ms)}"
+    if not others:
+        return text
+    urls, origins = sum(wait.urls for wait in others), "origins" if len(others) > 1 else "origin"
+    return f"{text}; {_urls(urls)} for robots.txt of {len(others)} other {origins}"
+
+
+def _next_step(wait: RobotsWait, now_ms: int) -> str:
+    if wait.next_request_ms <= now_ms:
+        return "requested now"
+    if wait.ends_at_ms <= wait.next_request_ms:
+        return f"given up in {_seconds(wait.ends_at_ms - now_ms)}"
+    return f"next request in {_seconds(wait.next_request_ms - now_ms)}"
+
+
+def _urls(count: int) -> str:
+    return "1 URL waits" if count == 1 else f"{count} URLs wait"
+
+
+def _seconds(milliseconds: int) -> str:
+    seconds = max(0, -(-milliseconds // 1000))
+    return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min"  # noqa: PLR2004  # two minutes
 
 
 def request_warnings(request: CrawlRequest, crawl: CrawlSettings) -> Iterator[str]:

@@ -80,6 +80,7 @@ class UrlResult:
     parser_version: str = ""
     outcome: str = PAGE
     reason: str = ""
+    detail: str = ""
     further: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the extraction levels above basic. The name is a key of the state file."""
 
@@ -143,6 +144,7 @@ def rejected_result(page: PageRejected) -> UrlResult:
         parser_version=page.parser_version,
         outcome=REJECTED,
         reason=page.rejection_reason,
+        detail=page.detail,
     )
 
 
@@ -173,6 +175,7 @@ def decided_results(event: UrlsDecided) -> Iterator[DecidedUrl]:
             fetched_at=iso_time(event.decided_at_ms) if event.statuses and event.statuses[at] else "",
             outcome=_outcome(decision, reason),
             reason=reason,
+            detail=event.details[at] if event.details else "",
         )
         has_other_ways = decision == Decision.REFUSED and (
             bool(event.page_url) or reason == DecisionReason.ALREADY_SEEN

@@ -8,9 +8,8 @@ so that nothing of them is fetched again. What is fetched, and why, is decided b
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -23,12 +22,14 @@ from strider.messaging.effects import Publish
 from strider.messaging.inprocess import InProcessBroker, InProcessBus
 from strider.runtime.clocks import SystemClock, SystemRandomness
 from strider.runtime.publishing.publisher import EventPublisher
+from strider.scheduler.core.hosts.robots_waits import RobotsWait
 from strider.scheduler.core.runs.completion import CompletionObservation, CompletionProof
 from strider.scheduler.topology import Scheduler
 from strider.storage.objects import ObjectOptions, open_object_store
 
 from .output import ResultWriter
 from .pipeline import PipelineService, ServicePipeline, committed_offsets, end_offsets, make_broker
+from .progress import CrawlProgress, OnProgress, RobotsWaitMonitor
 from .request import CrawlRequest
 from .result_collector import GROUP, ResultCollector
 from .services import (
@@ -61,21 +62,6 @@ class CrawlEnd(Enum):
 
 class CrawlFailed(Exception):
     """The crawl cannot continue; the message is one line."""
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlProgress:
-    """Progress of a crawl."""
-
-    pages: int
-    queued: int
-    in_flight: int
-    errors: int
-    active_hosts: int
-    """Hosts with queued URLs or requests in flight."""
-
-
-OnProgress = Callable[[CrawlProgress], None]
 
 
 class CrawlRunner:
@@ -163,7 +149,10 @@ class CrawlRunner:
         running = asyncio.create_task(pipeline.run(), name="services")
         completion = asyncio.create_task(self._wait_for_completion(pipeline, owner), name="completion")
         stopping = asyncio.create_task(self._stop.wait(), name="stop")
-        saving = asyncio.create_task(self._save_periodically(pipeline, state, on_progress), name="state")
+        monitor = RobotsWaitMonitor(lambda: owner.robots_waits(self._request.execution_id))
+        saving = asyncio.create_task(
+            self._save_periodically(pipeline, state, monitor, on_progress), name="state"
+        )
         watched = (running, completion, stopping, saving, self.collector.failed)
         try:
             done, _ = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
@@ -216,7 +205,11 @@ class CrawlRunner:
         )
 
     async def _save_periodically(
-        self, pipeline: ServicePipeline, state: CrawlState | None, on_progress: OnProgress
+        self,
+        pipeline: ServicePipeline,
+        state: CrawlState | None,
+        monitor: RobotsWaitMonitor,
+        on_progress: OnProgress,
     ) -> None:
         """Save the state and report progress, twice a second; raises CrawlFailed when all messages fail."""
         while True:
@@ -227,14 +220,14 @@ class CrawlRunner:
             await self._save(state)
             if reason := pipeline.dead_letter_flood():
                 raise CrawlFailed(f"stopped, as nearly all messages fail: {reason}")
-            on_progress(self.progress())
+            on_progress(self.progress(await monitor.waits()))
 
     async def _save(self, state: CrawlState | None, *, is_complete: bool = False) -> None:
         if state is not None:
             keep = self._kept_topics
             await state.save(self.broker, self._output, self.collector, keep=keep, is_complete=is_complete)
 
-    def progress(self) -> CrawlProgress:
+    def progress(self, robots_waits: Sequence[RobotsWait] = ()) -> CrawlProgress:
         """Return the progress."""
         queued = in_flight = groups = 0
         for shard in range(SHARDS):
@@ -244,7 +237,15 @@ class CrawlRunner:
                 in_flight += figures.leased
                 groups += figures.host_groups
         counters = self.collector.counters
-        return CrawlProgress(counters.pages, queued, in_flight, counters.errors, groups)
+        return CrawlProgress(
+            counters.pages,
+            queued,
+            in_flight,
+            counters.errors,
+            groups,
+            robots_waits,
+            round(self._clock.now().timestamp() * 1000),
+        )
 
     async def close(self) -> None:
         """Close the object store."""

@@ -35,7 +35,7 @@ from strider.contracts.generated.topics import (
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.constants import NO_QUEUE_LIMITS
 from strider.frontier.models import RunEntryCounts
-from strider.frontier.ports import ShardNotReady, WorkingSet
+from strider.frontier.ports import WorkingSet
 from strider.messaging.effects import Effects, Subscription
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock, Record, TopicPartition
@@ -45,6 +45,7 @@ from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.hosts.overrides import SourceOverrides
+from strider.scheduler.core.hosts.robots_waits import RobotsWait
 from strider.scheduler.core.runs.completion import ShardRunCount
 from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.handlers.dispatch import dispatch_by_shard
@@ -68,6 +69,8 @@ from strider.scheduler.ports import (
     SchedulerMeter,
 )
 from strider.scheduler.shard.rebuild import ShardRebuilder
+from strider.scheduler.shard.robots_waits import read_robots_waits
+from strider.scheduler.shard.run_counts import count_run, read_run_counts
 from strider.scheduler.shard.shard import READINESS_NAME, OwnedShard
 from strider.scheduler.shard.takeover import ShardTakeover
 
@@ -267,11 +270,27 @@ class Scheduler:
 
     async def counts(self, execution_id: str) -> Mapping[int, ShardRunCount]:
         """Return a run's entries in each owned shard."""
-        return {shard.number: await _run_count(shard, execution_id) for shard in self._owned_shards()}
+        return {shard.number: await count_run(shard, execution_id) for shard in self._owned_shards()}
 
     async def run_counts(self) -> Sequence[Mapping[str, RunEntryCounts] | None]:
         """Return the counts of every run in each owned shard; None for one that is not ready."""
-        return [await _run_counts(shard) for shard in self._owned_shards()]
+        return [await read_run_counts(shard) for shard in self._owned_shards()]
+
+    async def robots_waits(self, execution_id: str) -> list[RobotsWait]:
+        """Return the origins whose robots.txt a run waits for; empty where anything else is open."""
+        found: list[RobotsWait] = []
+        for shard in self._owned_shards():
+            count = await count_run(shard, execution_id)
+            try:
+                waits = await read_robots_waits(
+                    shard, self._crawl_specs, execution_id, open_entries=count.open
+                )
+            except (Unavailable, ShardFenced):
+                return []
+            if waits is None or not count.is_ready:
+                return []
+            found += waits
+        return found
 
     def _owned_shards(self) -> list[OwnedShard]:
         """Return the owned shards as of now: they change while a caller awaits."""
@@ -348,36 +367,3 @@ class Scheduler:
         _log.emit(log_events.RELEASE_LOOP_FAILED, task=task.get_name(), exc_info=failure)
         self._failure = self._failure or failure
         self._has_failed.set()
-
-
-async def _run_counts(shard: OwnedShard) -> Mapping[str, RunEntryCounts] | None:
-    if not shard.is_ready:
-        return None
-    try:
-        with shard.require_ready():
-            return await shard.working_set.run_counts(shard.number, shard.epoch)
-    except (
-        Unavailable,
-        ShardNotReady,
-        ShardFenced,
-    ):  # a shard that another process owns by now is counted there
-        return None
-
-
-async def _run_count(shard: OwnedShard, execution_id: str) -> ShardRunCount:
-    counted_by = _count_version(shard)
-    counts = await _run_counts(shard)
-    if counts is None or counted_by != _count_version(
-        shard
-    ):  # it is unknown which owner or rebuild was counted
-        return ShardRunCount(is_ready=False)
-    counts_of_run = counts.get(execution_id)
-    if counts_of_run is None:
-        return ShardRunCount(is_ready=True, counted_by=counted_by)
-    return ShardRunCount(
-        is_ready=True, open=counts_of_run.open, accepted=counts_of_run.accepted, counted_by=counted_by
-    )
-
-
-def _count_version(shard: OwnedShard) -> tuple[int, int]:
-    return shard.epoch, shard.rebuilt_at_ms

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from strider.contracts.fast_dataclass import replace_fields
+from strider.contracts.generated.enums import RobotsState
 from strider.contracts.generated.events import CrawlSpecDeclared, HostRecorded
 from strider.frontier.models import HostGroupState
 from strider.scheduler.core.hosts.host_state import (
@@ -142,6 +143,10 @@ class RobotsCache:
         self._robots.move_to_end(origin)
         self._limit_parsed(origin, rules)
         return rules
+
+    def has_unreachable(self) -> bool:
+        """Whether the robots.txt of any origin cannot be fetched."""
+        return any(each.origin_state.state is RobotsState.UNREACHABLE for each in self._robots.values())
 
     def put(self, origin: str, robots: CachedRobots) -> None:
         """Store a robots.txt, and evict the least recently used ones."""

@@ -1,0 +1,47 @@
+"""Count the entries of runs in an owned shard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from strider.frontier.models import RunEntryCounts
+from strider.frontier.ports import ShardNotReady
+from strider.messaging.errors import ShardFenced, Unavailable
+from strider.scheduler.core.runs.completion import ShardRunCount
+
+from .shard import OwnedShard
+
+
+async def read_run_counts(shard: OwnedShard) -> Mapping[str, RunEntryCounts] | None:
+    """Return the entries of every run in a shard; None where it is not ready, or has another owner."""
+    if not shard.is_ready:
+        return None
+    try:
+        with shard.require_ready():
+            return await shard.working_set.run_counts(shard.number, shard.epoch)
+    except (
+        Unavailable,
+        ShardNotReady,
+        ShardFenced,
+    ):  # a shard that another process owns by now is counted there
+        return None
+
+
+async def count_run(shard: OwnedShard, execution_id: str) -> ShardRunCount:
+    """Return the entries of one run in a shard."""
+    counted_by = _count_version(shard)
+    counts = await read_run_counts(shard)
+    if counts is None or counted_by != _count_version(
+        shard
+    ):  # it is unknown which owner or rebuild was counted
+        return ShardRunCount(is_ready=False)
+    counts_of_run = counts.get(execution_id)
+    if counts_of_run is None:
+        return ShardRunCount(is_ready=True, counted_by=counted_by)
+    return ShardRunCount(
+        is_ready=True, open=counts_of_run.open, accepted=counts_of_run.accepted, counted_by=counted_by
+    )
+
+
+def _count_version(shard: OwnedShard) -> tuple[int, int]:
+    return shard.epoch, shard.rebuilt_at_ms
