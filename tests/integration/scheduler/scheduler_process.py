@@ -175,10 +175,14 @@ class CrawlOnServers:
         return [entry for entry in table if entry.job_id == self.name]
 
     async def reasons(self) -> dict[str, str]:
-        events: list[UrlsDecided] = await self._read(URLS_DECIDED, every=True)
+        events: list[UrlsDecided] = await self.events(URLS_DECIDED)
         return {
             url: reason for event in events for url, reason in zip(event.urls, event.reasons, strict=True)
         }
+
+    async def events(self, topic: Any) -> list[Any]:
+        """Return every event of a topic."""
+        return await self._read(topic, every=True)
 
     async def _read(self, topic: Any, *, every: bool = False) -> list[Any]:
         values: dict[Any, bytes] = {}

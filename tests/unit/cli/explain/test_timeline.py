@@ -255,6 +255,23 @@ def test_where_the_frontier_has_it_is_told() -> None:
             id="robots",
         ),
         pytest.param(
+            {
+                "kind": "robots",
+                "origin": "https://www.example.org",
+                "robots_state": "unreachable",
+                "robots_status": 503,
+                "last_error_class": "status_server",
+                "robots_asked_at_ms": AT_MS,
+                "unreachable_since_ms": AT_MS - 1_000,
+                "robots_expires_at_ms": AT_MS + 2_000,
+            },
+            "robots.txt of https://www.example.org: unreachable. Its rules are based on nothing: the file"
+            " cannot be reached, so nothing is allowed. Status: 503. Error: status_server."
+            " The status is from 500 to 599. Last requested: 2026-11-18 12:00:01."
+            " Unreachable since: 2026-11-18 12:00:00. Requested again not before: 2026-11-18 12:00:03.",
+            id="robots-unreachable",
+        ),
+        pytest.param(
             {"kind": "group", "delay_seconds": 2.0},
             "www.example.org: crawl delay 2 s, circuit breaker closed.",
             id="group",

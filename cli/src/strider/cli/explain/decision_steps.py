@@ -31,6 +31,7 @@ from strider.scheduler.core.runs.control import RunControl, RunState
 from strider.urls import host_of
 
 from .facts import entry_fact, time_of_ms, time_text
+from .robots_wait import robots_wait_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +133,12 @@ def _robots_step(evidence: UrlEvidence) -> DecisionStep:
         respects_robots=evidence.respects_robots,
     )
     if permit.reason is not None:
-        return DecisionStep(
-            "robots", "no", f"{permit.reason.value}; robots.txt is {rules.origin_state.state.value}"
-        )
+        basis = permit.detail or f"robots.txt is {rules.origin_state.state.value}"
+        return DecisionStep("robots", "no", f"{permit.reason.value}; {basis}")
+    if wait := robots_wait_text(entry, spec, evidence.hosts, respects_robots=evidence.respects_robots):
+        return DecisionStep("robots", "waits", wait)
     if permit.decision is RobotsDecision.FETCH_FIRST:
         return DecisionStep("robots", "waits", f"the robots.txt of {evidence.origin} is fetched first")
-    if permit.decision is RobotsDecision.UNREACHABLE:
-        again = time_text(time_of_ms(permit.again_at_ms))
-        return DecisionStep("robots", "waits", f"robots.txt is unreachable; fetched again at {again}")
     if not evidence.respects_robots:
         return DecisionStep(
             "robots", "yes", "robots.txt is ignored here: CRAWLER_RESPECT_ROBOTS_TXT is false"

@@ -138,6 +138,7 @@ def output_fact(line: Mapping[str, Any]) -> UrlFact:
     """Return the fact of a line in the output of a crawl."""
     outcome, reason = str(line.get("outcome") or "?"), str(line.get("reason") or "")
     text = f"reports {outcome}" + (f": {reason}." if reason else ".") + _meaning_text(DecisionReason, reason)
+    text += _labelled("detail", line.get("detail"))
     text += _labelled("status", line.get("status")) + _labelled("title", line.get("title"))
     final = line.get("final_url")
     text += _labelled("redirects to", final if final != line.get("url") else "")
@@ -169,9 +170,14 @@ def _robots_text(host: HostRecorded) -> str:
     basis = _meaning_text(RobotsState, host.robots_state)
     basis = f" Its rules are based{basis.replace(' On', ' on', 1)}" if basis.startswith(" On ") else basis
     text = f"robots.txt of {host.origin}: {host.robots_state}.{basis}"
-    asked = time_of_ms(host.robots_asked_at_ms)
     text += _labelled("status", host.robots_status)
-    return text + (_labelled("fetched", time_text(asked)) if asked else "")
+    if not host.unreachable_since_ms:
+        return text + _labelled_time("fetched", host.robots_asked_at_ms)
+    text += _labelled("error", host.last_error_class) + _meaning_text(ErrorClass, host.last_error_class)
+    text += _labelled_time("fetched", host.robots_fetched_at_ms)
+    text += _labelled_time("last requested", host.robots_asked_at_ms)
+    text += _labelled_time("unreachable since", host.unreachable_since_ms)
+    return text + _labelled_time("requested again not before", host.robots_expires_at_ms)
 
 
 def _group_text(host: HostRecorded, now_ms: int) -> str:
@@ -197,6 +203,11 @@ def _manual_block_text(host: HostRecorded, now_ms: int) -> str:
 def _labelled(name: str, value: object) -> str:
     end = "" if str(value).endswith((".", "?", "!")) else "."
     return f" {name[0].upper()}{name[1:]}: {value}{end}" if value else ""
+
+
+def _labelled_time(name: str, at_ms: int) -> str:
+    at = time_of_ms(at_ms)
+    return _labelled(name, time_text(at) if at is not None else "")
 
 
 def reason_text(reason: str) -> str:

@@ -26,8 +26,9 @@ from strider.cli.connections import (
 from strider.contracts import DecodeError, Topic, UnknownSchema
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.contracts.generated.events import DeadLetter
-from strider.contracts.generated.topics import FRONTIER, HOSTS, LINK_INGESTION_DLQ
+from strider.contracts.generated.enums import EntryState, RobotsState
+from strider.contracts.generated.events import DeadLetter, EntryRecorded, HostRecorded
+from strider.contracts.generated.topics import CRAWL_SPECS, FRONTIER, HOSTS, LINK_INGESTION_DLQ
 from strider.contracts.partitioning import shard_of_host
 from strider.localstack.plan.endpoints import common_settings, kafka_connection, read_endpoints
 from strider.messaging.compacted_table import CompactedTableReader
@@ -49,6 +50,7 @@ from .facts import (
     lost_seed_fact,
     page_fact,
 )
+from .robots_wait import robots_wait_text, with_robots_wait
 from .subject import UrlSubject
 from .task_states import add_task_states
 
@@ -167,10 +169,12 @@ async def _read_topics(
         kafka_connection(servers, environment), request_timeout_seconds=REQUEST_TIMEOUT_SECONDS
     )
     bus, codec = KafkaBus(connection), Codec(SchemaStore.bundled())
-    registry = open_schema_registry(common_settings(environment))
+    settings = common_settings(environment)
+    registry = open_schema_registry(settings)
     schemas = SchemaFinder(bus, codec=codec, registry=registry)
     try:
-        return await UrlTopicReader(bus, codec, schemas).facts(subject, job)
+        reader = UrlTopicReader(bus, codec, schemas, respects_robots=settings.crawl.respect_robots)
+        return await reader.facts(subject, job)
     finally:
         await schemas.close()
         await bus.close()
@@ -181,7 +185,10 @@ async def _read_topics(
 class UrlTopicReader:
     """Reads what the topics of frontier, hosts and dead letters have about one URL."""
 
-    def __init__(self, bus: Bus, codec: Codec, schemas: SchemaSource) -> None:
+    def __init__(
+        self, bus: Bus, codec: Codec, schemas: SchemaSource, *, respects_robots: bool = True
+    ) -> None:
+        self._respects_robots = respects_robots
         self._bus = bus
         self._codec = codec
         self._schemas = schemas
@@ -194,11 +201,32 @@ class UrlTopicReader:
     async def _frontier_facts(self, subject: UrlSubject, job: str) -> list[UrlFact]:
         entries = await self._read_latest(FRONTIER, subject.host, ends=(f"/{subject.key}".encode(),))
         names = {subject.origin.encode(), subject.host.encode(), subject.domain.encode()}
-        hosts = await self._read_latest(HOSTS, subject.host, ends=tuple(names))
+        records = await self._read_latest(HOSTS, subject.host, ends=tuple(names))
+        hosts = [host for name, host in records.items() if name in names]
         now_ms = round(time.time() * 1000)
+        found = [entry for entry in entries.values() if not job or entry.job_id == job]
         return [
-            *(entry_fact(entry) for entry in entries.values() if not job or entry.job_id == job),
-            *(host_fact(host, now_ms=now_ms) for name, host in hosts.items() if name in names),
+            *await self._entry_facts(subject, found, hosts),
+            *(host_fact(host, now_ms=now_ms) for host in hosts),
+        ]
+
+    async def _entry_facts(
+        self, subject: UrlSubject, entries: Sequence[EntryRecorded], hosts: Sequence[HostRecorded]
+    ) -> list[UrlFact]:
+        """Return the facts of entries, each with the robots.txt that it waits for."""
+        waiting = {entry.crawl_spec_id.encode() for entry in entries if entry.state == EntryState.PENDING}
+        if not waiting or not any(host.robots_state == RobotsState.UNREACHABLE for host in hosts):
+            return [entry_fact(entry) for entry in entries]
+        specs = await self._read_latest(CRAWL_SPECS, subject.host, ends=tuple(waiting))
+        by_id = {spec.crawl_spec_id: spec for spec in specs.values()}
+        return [
+            with_robots_wait(
+                entry_fact(entry),
+                robots_wait_text(
+                    entry, by_id.get(entry.crawl_spec_id), hosts, respects_robots=self._respects_robots
+                ),
+            )
+            for entry in entries
         ]
 
     async def _lost_seeds(self, subject: UrlSubject) -> list[DeadLetter]:
