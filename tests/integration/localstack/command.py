@@ -60,8 +60,8 @@ class Command:
         assert done.returncode == 0, f"strider {' '.join(words)}: {done.stdout}{done.stderr}{self.logs()}"
         return done.stdout
 
-    def status(self) -> dict[str, Any]:
-        done = self.run("status", "--json")
+    def status(self, *words: str) -> dict[str, Any]:
+        done = self.run("status", "--json", *words)
         assert done.stdout, done.stderr
         told: dict[str, Any] = json.loads(done.stdout)
         return told

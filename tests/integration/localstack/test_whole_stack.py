@@ -30,7 +30,7 @@ def test_everything_is_ready_and_says_where_it_is(whole: Command) -> None:
     assert told["state"] == "ready"
     assert sorted(told["endpoints"]) == ["api", "kafka", "objects", "postgres", "redis"]
     assert re.fullmatch(r"127\.0\.0\.1:\d+", told["endpoints"]["kafka"])
-    assert re.fullmatch(r"postgresql://strider:.+@127\.0\.0\.1:\d+/strider", told["endpoints"]["postgres"])
+    assert re.fullmatch(r"postgresql://strider:…@127\.0\.0\.1:\d+/strider", told["endpoints"]["postgres"])
     assert re.fullmatch(r"redis://127\.0\.0\.1:\d+/0", told["endpoints"]["redis"])
     assert told["endpoints"]["objects"].startswith("file:///")
     assert [(each["name"], each["state"], each["restarts"]) for each in told["processes"]] == [
@@ -63,6 +63,20 @@ def test_a_second_up_changes_nothing_and_says_so(whole: Command) -> None:
     assert said.endswith("already up; nothing changed\n")
     assert whole.pids() == before
     assert time.monotonic() - began < 20
+
+
+def test_up_masks_the_password_of_the_database_unless_it_is_requested(whole: Command) -> None:
+    address = whole.state().endpoints["postgres"]
+    assert address
+    password = address.partition("strider:")[2].partition("@")[0]
+    assert password
+
+    masked, shown = whole.must("up", *SMALL), whole.must("up", *SMALL, "--show-secrets")
+
+    assert "postgresql://strider:…@127.0.0.1:" in masked
+    assert password not in masked
+    assert address in shown
+    assert whole.status("--show-secrets")["endpoints"]["postgres"] == address
 
 
 def test_two_at_once_change_nothing_either(whole: Command) -> None:

@@ -91,6 +91,25 @@ def test_dead_processes_of_a_killed_supervisor_are_stopped(home: Path) -> None:
     assert ["redis", "stopped", "-"] in rows
 
 
+def test_passwords_are_masked_unless_they_are_requested(home: Path) -> None:
+    """In both formats: what is shown on a terminal or kept in a log is readable by more than its owner."""
+    lives = identify(os.getpid())
+    assert lives
+    address = "postgresql://strider:hidden-word@127.0.0.1:20003/strider"
+    processes = (a_line("postgres", lives),)
+    state = StackState(READY, SINCE, supervisor=GONE, endpoints={"postgres": address}, processes=processes)
+    write_state(home / "stack.json", state)
+
+    masked = "postgresql://strider:…@127.0.0.1:20003/strider"
+    assert told()["endpoints"]["postgres"] == masked
+    assert told("--show-secrets")["endpoints"]["postgres"] == address
+    shown, revealed = run("status")[1], run("status", "--show-secrets")[1]
+    assert masked in shown
+    assert "hidden-word" not in shown
+    assert address in revealed
+    assert address in (home / "stack.json").read_text()  # commands and services read it there
+
+
 def test_where_all_has_died_nothing_is_running(home: Path) -> None:
     state = StackState(READY, SINCE, supervisor=GONE, processes=(a_line("kafka", GONE),))
     write_state(home / "stack.json", state)

@@ -3,7 +3,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from strider.localstack.plan.endpoints import endpoint_variables, external_endpoints, read_endpoints
+import pytest
+
+from strider.localstack.plan.endpoints import (
+    endpoint_variables,
+    external_endpoints,
+    mask_secrets,
+    read_endpoints,
+)
 from strider.localstack.process.identity import ProcessIdentity, identify
 from strider.localstack.stack_state import READY, STOPPED, ProcessStatus, StackState, write_state
 
@@ -50,3 +57,32 @@ def test_search_and_registry_are_passed_through() -> None:
 
     assert named == {"search": "http://search", "registry": "http://registry"}
     assert endpoint_variables(named).items() >= environment.items()
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        pytest.param("127.0.0.1:20001", "127.0.0.1:20001", id="no-secret"),
+        pytest.param("redis://127.0.0.1:20002/0", "redis://127.0.0.1:20002/0", id="url-without-account"),
+        pytest.param(
+            "postgresql://ann:pa:s@h:5432/db", "postgresql://ann:…@h:5432/db", id="user-and-password"
+        ),
+        pytest.param("redis://:secret@h/0", "redis://:…@h/0", id="password-alone"),
+        pytest.param("https://token@registry", "https://…@registry", id="token"),
+        pytest.param("postgresql://ann:a/b@c@h/db", "postgresql://ann:…@h/db", id="unescaped-password"),
+        pytest.param("postgresql://ann:a,b@h1,h2/db", "postgresql://ann:…@h1,h2/db", id="two-hosts"),
+        pytest.param(
+            "https://ann:x@one,https://ben:y@two", "https://ann:…@one,https://ben:…@two", id="two-urls"
+        ),
+        pytest.param(
+            "postgresql://h/db?user=ann&password=x&sslmode=require",
+            "postgresql://h/db?user=ann&password=…&sslmode=require",
+            id="password-parameter",
+        ),
+        pytest.param(
+            "s3://bucket?region=eu&secret_access_key=x", "s3://bucket?region=eu&secret_access_key=…", id="key"
+        ),
+    ],
+)
+def test_passwords_in_addresses_are_masked(address: str, shown: str) -> None:
+    assert mask_secrets(address) == shown

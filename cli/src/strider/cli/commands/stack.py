@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
@@ -35,6 +35,7 @@ from strider.localstack.directories import StackDirectory, find_stack_directory,
 from strider.localstack.errors import SetupFailure, StackBusy, StackNotReady
 from strider.localstack.logs import LogFileLine, follow, format_line, last_lines
 from strider.localstack.plan.desired_state import SERVERS, InvalidDesiredState, parse_only, parse_scale
+from strider.localstack.plan.endpoints import mask_secrets
 from strider.localstack.plan.services import find_services
 from strider.localstack.process.orphans import state_from_pid_files, surviving_state
 from strider.localstack.stack_state import (
@@ -72,6 +73,11 @@ STATE_STYLES: Final = {READY: "green", NOT_READY: "yellow", FAILING: "bold red",
 app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
 
 
+ShowSecrets = Annotated[
+    bool, typer.Option("--show-secrets", help="Print passwords in addresses instead of a mask.")
+]
+
+
 @app.command()
 def up(  # noqa: PLR0917  # options, which are given by name
     only: Annotated[str, typer.Option(help="Only these servers and services, such as kafka,postgres.")] = "",
@@ -85,13 +91,14 @@ def up(  # noqa: PLR0917  # options, which are given by name
     attach: Annotated[
         bool, typer.Option("--attach", help="Print the logs; Ctrl-C stops everything.")
     ] = False,
+    show_secrets: ShowSecrets = False,
 ) -> None:
     """Start Kafka, PostgreSQL, Valkey and all services on this machine; safe to repeat."""
     home = _home()
     request = _parse_request(only, scale or [], examples=examples)
     raised = _run(lambda: start_stack(home, os.environ, options=request, report=_note))
     if wait or attach:
-        _await_ready(home, raised, seconds=timeout)
+        _await_ready(home, raised, seconds=timeout, show_secrets=show_secrets)
     else:
         _note("starting; see: strider status")
     if not raised.has_contact and raised.desired.copies("fetcher", example=False):
@@ -128,13 +135,14 @@ def _stop(*, wipe: bool = False) -> None:
 
 
 @app.command()
-def status(as_json: AsJson = False) -> None:
+def status(as_json: AsJson = False, show_secrets: ShowSecrets = False) -> None:
     """Show the endpoints, and the state of every server and service."""
     home = _home()
     running = is_locked(home.supervisor_lock)
     state = _readable_state(home) if running else read_state(home.state)
     if not running:
         state = state_from_pid_files(home) if state is None else surviving_state(state)
+    state = state and _shown_state(state, show_secrets=show_secrets)
     if as_json:
         print_json(_state_json(state, running=running), indent=1)
     elif state is None or (not running and not _survivors(state)):
@@ -198,7 +206,7 @@ def _run(work: Callable[[], T]) -> T:
         fail(str(failure), CommandExit.FAILED)
 
 
-def _await_ready(home: StackDirectory, raised: StackStart, *, seconds: float) -> None:
+def _await_ready(home: StackDirectory, raised: StackStart, *, seconds: float, show_secrets: bool) -> None:
     began = time.monotonic()
     shown: dict[str, str] = {}
 
@@ -214,7 +222,7 @@ def _await_ready(home: StackDirectory, raised: StackStart, *, seconds: float) ->
             home, desired=raised.desired, seconds=seconds, on_change=(lambda _: None) if quiet else show
         )
     )
-    _print_state(state, running=True)
+    _print_state(_shown_state(state, show_secrets=show_secrets), running=True)
     _note("already up; nothing changed" if quiet else f"up in {time.monotonic() - began:.1f} s")
 
 
@@ -229,6 +237,14 @@ def _attach(home: StackDirectory) -> None:
         _stop()
         return
     fail("the stack has stopped", CommandExit.FAILED)
+
+
+def _shown_state(state: StackState, *, show_secrets: bool) -> StackState:
+    """Return a state with the secrets in its endpoints masked, unless they are to be shown."""
+    if show_secrets:
+        return state
+    masked = {name: address and mask_secrets(address) for name, address in state.endpoints.items()}
+    return replace(state, endpoints=masked)
 
 
 def _print_state(state: StackState, *, running: bool) -> None:

@@ -23,6 +23,7 @@ from .directories import StackDirectory
 from .errors import DeclarationConflict, StackNotReady
 from .logs import rotate
 from .plan.desired_state import SERVERS, DesiredState, read_desired_state
+from .plan.endpoints import mask_secrets
 from .plan.stack_plan import StackPlan
 from .process.child import ChildProcess
 from .process.identity import identify
@@ -255,12 +256,12 @@ class StackSupervisor:
             return  # the directory was removed on purpose: do not create it again
         self._changed = False
         named = [
-            ProcessStatus(name, "part", EXTERNAL, self._since, address=_redact_password(address))
+            ProcessStatus(name, "part", EXTERNAL, self._since, address=mask_secrets(address))
             for name, address in self._plan.external.items()
             if name in SERVERS
         ]
         kept = [
-            replace(each.status, address=_redact_password(each.status.address))
+            replace(each.status, address=mask_secrets(each.status.address))
             for each in self._monitors.values()
         ]
         lines = (*named, *kept, *self._steps.values())
@@ -294,12 +295,6 @@ def _file_stamp(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns, found.st_size
-
-
-def _redact_password(address: str) -> str:
-    before, at, after = address.rpartition("@")
-    scheme, slashes, _ = before.partition("://")
-    return f"{scheme}{slashes}…@{after}" if at else address
 
 
 def _log(line: str) -> None:

@@ -5,6 +5,7 @@ Commands and services find a running stack by these names alone, local or not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -41,12 +42,34 @@ VARIABLES: Final[Mapping[str, str]] = {
 }
 """Name of an endpoint, and the environment variable that sets it."""
 
+MASK: Final = "…"
+"""Stands for a secret in an address that is shown."""
+
+_SECRET_PARAMETER: Final = re.compile(r"(?i)([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&]+")
+"""A parameter of a URL with a secret as its value."""
+
+_BETWEEN_ADDRESSES: Final = re.compile(r",(?=[a-z][a-z0-9+.-]*://)")
+"""The comma between two URLs; a password may contain others."""
+
 SECURITY_VARIABLE: Final = "KAFKA_SECURITY_PROTOCOL"
 
 
 def external_endpoints(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the endpoints that the environment names: they replace servers of ours."""
     return {name: environment[variable] for name, variable in VARIABLES.items() if environment.get(variable)}
+
+
+def mask_secrets(address: str) -> str:
+    """Return an address, or several, with passwords and secret parameters masked; users are kept."""
+    return ",".join(map(_mask_one, _BETWEEN_ADDRESSES.split(address)))
+
+
+def _mask_one(address: str) -> str:
+    before, at, after = address.rpartition("@")
+    scheme, slashes, account = before.partition("://") if "://" in before else ("", "", before)
+    user, colon, _ = account.partition(":")
+    masked = f"{scheme}{slashes}{user if colon else ''}{colon}{MASK}@{after}" if at else address
+    return _SECRET_PARAMETER.sub(rf"\1{MASK}", masked)
 
 
 def endpoint_variables(endpoints: Mapping[str, str | None]) -> dict[str, str | None]:
