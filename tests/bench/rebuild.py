@@ -18,13 +18,16 @@ import uvloop
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
-from strider.contracts.generated.topics import FRONTIER, HOSTS
+from strider.contracts.generated.topics import CRAWL_SPECS, FRONTIER, HOSTS
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.redis.working_set import RedisWorkingSet
+from strider.messaging.effects import Publish
 from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import RawRecord
 from strider.messaging.topics import apply_topics
 from strider.runtime.clocks import SystemClock
 from strider.runtime.process.main import GC_THRESHOLD_OBJECTS
+from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader
 from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLog
 from strider.scheduler.core.budgets.reservations import RunBudgets
@@ -44,9 +47,8 @@ GROUPS = 1_000
 A_WRITE = 2_000
 
 
-class _NoSpecs:
-    async def known(self, spec_ids: Any) -> dict[str, CrawlSpecDeclared]:  # as if none had a budget
-        return {}
+SPEC = CrawlSpecDeclared(crawl_spec_id="0" * 64)
+"""Crawl spec of all entries; it has no budget."""
 
 
 def entry(number: int, now_ms: int) -> EntryRecorded:
@@ -71,7 +73,7 @@ def entry(number: int, now_ms: int) -> EntryRecorded:
             "closed_at_ms": now_ms,
         }
     return EntryRecorded(
-        "news", key, url, host, state, "news-1", "0" * 64, number, now_ms, reason=reason, **values
+        "news", key, url, host, state, "news-1", SPEC.crawl_spec_id, number, now_ms, reason=reason, **values
     )
 
 
@@ -95,17 +97,19 @@ def measure(kafka: str, directory: Path, *, rounds: int, count: int) -> list[Row
 async def _rebuild(kafka: str, valkey: str, *, rounds: int, count: int) -> list[tuple[float, float]]:
     """Give seconds on the clock and of CPU for each round."""
     connection = KafkaConnection((kafka,))
-    await apply_topics(connection, [FRONTIER, HOSTS], shards=1)
+    await apply_topics(connection, [CRAWL_SPECS, FRONTIER, HOSTS], shards=1)
     bus, codec, clock = KafkaBus(connection), Codec(SchemaStore.bundled()), SystemClock()
     redis = connect(RedisOptions(valkey, timeout_seconds=10.0))
     writer = await bus.take_shard("bench", 0, commit_interval_seconds=0.1)
     truth = TopicFrontierLog(writer, codec)
     await _fill(truth, count=count)
+    await _declare_spec(bus, codec)
+    specs = CrawlSpecCache(bus, codec, clock=clock)
     working_set, options = RedisWorkingSet(redis), SchedulerOptions(shards=1)
     rebuilding = ShardRebuilder(
         working_set=working_set,
         log_reader=TopicFrontierLogReader(bus, codec, clock=clock),
-        crawl_specs=_NoSpecs(),
+        crawl_specs=specs,
         budgets=RunBudgets(),
         options=options,
         meter=NoSchedulerMeter(),
@@ -123,10 +127,18 @@ async def _rebuild(kafka: str, valkey: str, *, rounds: int, count: int) -> list[
         rates.append((time.perf_counter() - began, time.process_time() - spent))
         figures = await shard.figures()
         assert figures.seen == count, figures
+    assert specs.get(SPEC.crawl_spec_id) == SPEC, "the rebuild did not read the crawl spec"
+    await specs.close()
     await truth.close()
     await redis.close()
     await bus.close()
     return rates
+
+
+async def _declare_spec(bus: KafkaBus, codec: Codec) -> None:
+    publisher = EventPublisher(bus, codec, service="bench", shards=1, clock=SystemClock())
+    await publisher.publish([Publish(CRAWL_SPECS, SPEC)])
+    await publisher.close()
 
 
 async def _fill(truth: TopicFrontierLog, *, count: int) -> None:
