@@ -63,6 +63,9 @@ async def test_waiting_entries_and_their_decisions_name_robots_also_after_a_rest
         await crawl.until(has_failed_three_times)
         (noted, *_) = first.log_lines(log_events.ROBOTS_UNREACHABLE.text)
         assert noted["by_kind"].keys() == {f"{origin}: status 503"}
+        log = await asyncio.to_thread(partial(CliRunner().invoke, app, ["runs", "logs", f"run-{crawl.name}"]))
+        assert "robots.txt unreachable" in log.stdout
+        assert f"{origin}: status 503" in log.stdout
         first.end(signal.SIGKILL)
 
         history = await printed_json("why", url)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from strider.contracts.generated.topics import URLS_DECIDED
+from strider.contracts.generated.topics import HOSTS, URLS_DECIDED
 from strider.messaging.inprocess import simulate
 
 from .simulation.web import Host, Page, Web
@@ -64,6 +64,28 @@ def test_the_decision_names_robots_its_status_and_the_last_request(robots: str, 
         (detail,) = set(details(world).values())
         assert detail.startswith(f"robots.txt of {ORIGIN}: status {status}, last requested ")
         assert ", unreachable since " in detail
+
+    simulate(scenario())
+
+
+def test_a_robots_request_without_outcome_is_recorded_as_failed() -> None:
+    """Its fetcher was killed: the time and the failure are in the log of hosts, as after a response."""
+
+    async def scenario() -> None:
+        spec = replace(SPEC, host_patience_seconds=PATIENCE_SECONDS)
+        world = SimulatedWorld(a_site("fine"), spec=spec, lost_outcomes=1.0)
+        await world.begin()
+        scheduler = world.start()
+        await world.until_complete(scheduler, seconds=1_000)
+        await scheduler.stop()
+
+        assert set(world.reasons().values()) == {"host_unavailable"}
+        text = f"robots.txt of {ORIGIN}: no outcome, last requested "
+        assert [detail.startswith(text) for detail in details(world).values()] == [True] * 3
+        records = [record for record in world.published(HOSTS) if record.origin == ORIGIN]
+        assert [record.robots_failures for record in records] == [*range(1, len(records) + 1)]
+        assert {record.robots_state for record in records} == {"unreachable"}
+        assert all(record.robots_asked_at_ms for record in records)
 
     simulate(scenario())
 

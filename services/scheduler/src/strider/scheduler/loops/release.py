@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from strider.contracts.generated.enums import RequestKind
-from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
 from strider.contracts.generated.topics import FETCH_REQUESTS, URLS_DECIDED
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.models import EntryConclusion, Lease, LeaseState, LeaseSwap, ReleaseResult
@@ -38,7 +38,7 @@ from strider.scheduler.core.budgets.limits import NO_AMOUNT, BudgetAmount
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.entries.fetch_outcomes import EntryTransition, retry_or_close, schedule_recrawl
 from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_messages
-from strider.scheduler.core.hosts.robots import CachedRobots, robots_request_entry
+from strider.scheduler.core.hosts.robots import CachedRobots, robots_request_entry, robots_to_record
 from strider.scheduler.core.release.backpressure import SpentCredits
 from strider.scheduler.core.release.decision import (
     ReleaseAction,
@@ -84,6 +84,8 @@ class ReleaseBatch:
     pending: list[PendingDecision] = field(default_factory=list)
     """Decisions to be written to the log."""
     decisions: list[UrlDecision] = field(default_factory=list)
+    hosts: list[HostRecorded] = field(default_factory=list)
+    """Origins whose robots.txt request had no outcome."""
     counts: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -182,6 +184,7 @@ class ReleaseLoop:
         batch = await self._decide_all(release)
         await self._publish_requests(batch)
         self._spent_credits.add(len(release.leases), now=self._clock.monotonic())
+        await shard.write_log((), batch.hosts, at_once=True)
         await shard.conclude(batch.requeued)
         await self._write_decisions(batch)
         await self._budget.publish_claims()
@@ -253,7 +256,7 @@ class ReleaseLoop:
         self._budget.release(lease)
         if entry.kind == RequestKind.ROBOTS:
             if is_started:
-                self._count_failed_robots(entry)
+                batch.hosts.append(self._count_failed_robots(entry))
             batch.requeued.append(robots_conclusion(entry, lease.lease_id))
         elif is_started:
             spec = specs.get(entry.crawl_spec_id, DEFAULT_SPEC)
@@ -278,15 +281,17 @@ class ReleaseLoop:
                 )
             )
 
-    def _count_failed_robots(self, entry: EntryRecorded) -> None:
-        """Count a robots.txt request without an outcome as failed."""
+    def _count_failed_robots(self, entry: EntryRecorded) -> HostRecorded:
+        """Count a robots.txt request without an outcome as failed; return the record of its origin."""
         shard, name = self._shard, origin_of(entry.url)
-        robots = shard.robots.get(name)
+        before, now_ms = shard.robots.get(name), shard.clock.now_ms()
         result = RobotsResponse(RobotsFetchResult.FAILED, entry.fetch_sequence)
-        origin_state = apply_response(
-            robots.origin_state, result, now_ms=shard.clock.now_ms(), random=self._chance
+        origin_state = apply_response(before.origin_state, result, now_ms=now_ms, random=self._chance)
+        robots = CachedRobots(origin_state, before.rules)
+        shard.robots.put(name, robots)
+        return robots_to_record(
+            name, entry.group, robots, user_agent=self._options.user_agent, now_ms=now_ms, epoch=shard.epoch
         )
-        shard.robots.put(name, CachedRobots(origin_state, robots.rules))
 
     async def _publish_requests(self, batch: ReleaseBatch) -> None:
         """Publish the fetch requests of entries, and of robots.txt files that come before entries."""
