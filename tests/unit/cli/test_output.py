@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import sys
+import termios
+
 import pytest
 import typer
 
@@ -54,3 +59,15 @@ def test_progress_is_shown_on_a_terminal_only(capsys: pytest.CaptureFixture[str]
     shown.clear()
 
     assert capsys.readouterr().err == "\r\x1b[K1 of 2\r\x1b[K"
+
+
+def test_a_progress_line_is_cut_at_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that wraps could not be removed again."""
+    shown, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (24, 20))
+    with os.fdopen(terminal, "w") as stream, os.fdopen(shown, "rb") as screen:
+        monkeypatch.setattr(sys, "stderr", stream)
+
+        ProgressLine().show("0123456789" * 5)
+
+        assert screen.read1(100) == b"\r\x1b[K0123456789012345678"
