@@ -57,6 +57,9 @@ PURE_LIBS = frozenset({"urls", "politeness"})
 PURE_ENGINES = frozenset({"can_ada", "re2"})
 """What the pure libraries may have of others: values in, values out, in C++."""
 
+PURE_TABLES = frozenset({"webencodings"})
+"""Packages of tables, which a core may look up."""
+
 IMPURE_NAMES = frozenset({"open", "print", "input", "breakpoint", "exec", "eval", "__import__"})
 
 IMPURE_METHODS = frozenset({"now", "utcnow", "today"})
@@ -184,7 +187,7 @@ def impure_cores(root: Path) -> list[str]:
         engines = PURE_ENGINES if kind == "libs" else frozenset()
         for line, module in imports(path):
             parts = module.split(".")
-            pure = parts[0] in PURE_STDLIB | engines
+            pure = parts[0] in PURE_STDLIB | PURE_TABLES | engines
             inner = parts[0] == "strider" and (
                 parts[1] in CORE_MAY_IMPORT or module in PURE_MODULES or parts[1:3] == [own, "core"]
             )

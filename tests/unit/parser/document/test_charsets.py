@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import pytest
+import webencodings
 
 from strider.parser.core.document.charsets import Charset, detect_charset, to_text, to_utf8
-from strider.parser.core.document.encoding_labels import canonical_encoding, declared_encoding
+from strider.parser.core.document.encoding_labels import canonical_encoding, declared_encoding, python_codec
 
 RUSSIAN = "Широкая электрификация южных губерний даст мощный толчок подъёму сельского хозяйства. " * 3
 JAPANESE = "これは日本語の文章です。文字の並びを見て、どの符号で書かれているかを判断します。" * 3
@@ -79,10 +80,31 @@ def test_a_declaration_is_an_element_of_its_own(head: bytes, label: str) -> None
         *(("x-cp1250", "windows-1250"), ("iso-8859-8-i", "iso-8859-8"), ("x-mac-cyrillic", "x-mac-cyrillic")),
         *(("csISO88596E", "iso-8859-6"), ("iso885915", "iso-8859-15"), ("unicodeFFFE", "utf-16be")),
         *(("iso885911", "windows-874"), ("csBig5", "big5"), ("iso-ir-149", "euc-kr"), ("x-cp", "")),
+        *(("latin2", "iso-8859-2"), ("CP1251", "windows-1251"), ("866", "ibm866"), ("greek8", "iso-8859-7")),
+        *(("cyrillic", "iso-8859-5"), ("l6", "iso-8859-10"), ("cskoi8r", "koi8-r"), ("gbk", "gb18030")),
+        *(("csiso2022jp", "iso-2022-jp"), ("iso-88592", "iso-8859-2"), ("x-user-defined", "windows-1252")),
     ],
 )
 def test_labels_resolve_as_in_the_standard(label: str, name: str) -> None:
     assert canonical_encoding(label) == name
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [("utf8mb4", "utf-8"), ("ansi", "windows-1252"), ("hz", "hz"), ("iso-2022-kr", "iso-2022-kr")],
+)
+def test_labels_beyond_the_standard_resolve_where_they_can_be_decoded(label: str, name: str) -> None:
+    """Browsers refuse two Chinese and Korean encodings, in which some old pages are written."""
+    assert canonical_encoding(label) == name
+
+
+@pytest.mark.parametrize("label", sorted(webencodings.LABELS))
+def test_text_with_any_label_of_the_standard_is_decoded(label: str) -> None:
+    is_refused = label in {"replacement", "iso-2022-cn", "iso-2022-cn-ext"}
+    name = canonical_encoding(label)
+
+    assert bool(name) is not is_refused
+    assert is_refused or to_text("x".encode(python_codec(name)), Charset(name, "header")) == "x"
 
 
 def test_text_wrongly_declared_as_utf_8_keeps_its_letters() -> None:

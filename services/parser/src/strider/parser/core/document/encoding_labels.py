@@ -12,43 +12,27 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from webencodings import PYTHON_NAMES
+from webencodings.labels import LABELS
+
 MAX_LABEL_CHARS: Final = 40
 
-_ALIASES: Final = {
-    "windows-1252": (
-        "ascii us-ascii ansi_x3.4-1968 iso-8859-1 iso_8859-1 iso_8859-1:1987 iso-ir-100 latin1 latin-1 l1"
-        " csisolatin1 cp819 ibm819 x-user-defined cp1252 ansi"
-    ),
-    "windows-1254": "iso-8859-9 iso_8859-9 iso_8859-9:1989 iso-ir-148 latin5 l5 csisolatin5",
-    "windows-874": "tis-620 tis620 iso-8859-11 dos-874",
-    "utf-8": "utf8 unicode-1-1-utf-8 unicode11utf8 unicode20utf8 x-unicode20utf8 utf-8-sig utf8mb4",
-    "gb18030": "gbk gb2312 gb_2312 gb_2312-80 x-gbk chinese csgb2312 csiso58gb231280 iso-ir-58",
-    "shift_jis": "sjis x-sjis ms_kanji shift-jis windows-31j ms932 csshiftjis",
-    "euc-kr": (
-        "ks_c_5601-1987 ks_c_5601-1989 ksc5601 ksc_5601 korean windows-949 cseuckr csksc56011987 iso-ir-149"
-    ),
-    "big5": "big5-hkscs cn-big5 x-x-big5 csbig5",
-    "euc-jp": "x-euc-jp cseucpkdfmtjapanese",
-    "koi8-r": "koi koi8 koi8_r",
-    "koi8-u": "koi8-ru",
-    "iso-8859-6": "iso-8859-6-e iso-8859-6-i csiso88596e csiso88596i",
-    "iso-8859-7": "sun_eu_greek",
-    "iso-8859-8": "iso-8859-8-e iso-8859-8-i csiso88598e csiso88598i visual logical",
-    "iso-8859-15": "csisolatin9",
-    "macintosh": "mac x-mac-roman csmacintosh",
-    "x-mac-cyrillic": "x-mac-ukrainian",
-    "utf-16le": "utf-16 ucs-2 unicode unicodefeff csunicode iso-10646-ucs-2",
-    "utf-16be": "unicodefffe",
+_NAME_OF_EQUIVALENT: Final = {
+    "gbk": "gb18030",
+    "iso-8859-8-i": "iso-8859-8",
+    "x-user-defined": "windows-1252",
 }
-_LABELS: Final = {label: name for name, labels in _ALIASES.items() for label in labels.split()}
-_CODECS: Final = {
-    "shift_jis": "cp932",
-    "euc-kr": "cp949",
-    "big5": "big5hkscs",
-    "windows-874": "cp874",
-    "x-mac-cyrillic": "mac_cyrillic",
+"""Encodings of the standard that decode like another one, or are not used by pages."""
+
+_NONSTANDARD_LABELS: Final = {
+    "ansi": "windows-1252",
+    "latin-1": "windows-1252",
+    "tis620": "windows-874",
+    "utf-8-sig": "utf-8",
+    "utf8mb4": "utf-8",
 }
-"""Where Python's codec of the same name covers less than that of browsers, or has another name."""
+_REPLACEMENT: Final = "replacement"
+"""The standard's name for what browsers refuse to decode; Python decodes some of it."""
 
 _NOT_ENCODINGS: Final = frozenset(
     {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape", "mbcs", "oem"}
@@ -56,7 +40,6 @@ _NOT_ENCODINGS: Final = frozenset(
 """Text encodings of Python that no page is written in."""
 
 _SHORT_ISO: Final = re.compile(r"^iso-?8859-?(\d{1,2})$")
-_SHORT_WINDOWS: Final = re.compile(r"^x-cp(\d{3,4})$")
 
 
 @lru_cache(maxsize=256)
@@ -65,8 +48,9 @@ def canonical_encoding(label: str) -> str:
     lower = label.strip().lower()
     if not lower or len(lower) > MAX_LABEL_CHARS or "utf-7" in lower or "utf7" in lower:
         return ""  # UTF-7 smuggles markup past filters, and no browser decodes it.
-    full = _SHORT_WINDOWS.sub(r"windows-\1", _SHORT_ISO.sub(r"iso-8859-\1", lower))
-    name = _LABELS.get(full, full)
+    full = _SHORT_ISO.sub(r"iso-8859-\1", lower)
+    standard = LABELS.get(_NONSTANDARD_LABELS.get(full, full), _REPLACEMENT)
+    name = full if standard == _REPLACEMENT else _NAME_OF_EQUIVALENT.get(standard, standard)
     try:
         found = codecs.lookup(python_codec(name))
     except (LookupError, ValueError):
@@ -78,7 +62,7 @@ def canonical_encoding(label: str) -> str:
 
 def python_codec(name: str) -> str:
     """Return the name of the Python codec for a canonical encoding name."""
-    return _CODECS.get(name, name)
+    return PYTHON_NAMES.get(name, name)
 
 
 PRESCAN_BYTES: Final = 1024
