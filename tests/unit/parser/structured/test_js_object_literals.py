@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -21,9 +22,19 @@ from strider.parser.core.structured.js_object_literals import parse_object
         pytest.param('{a: {b: {c: "x"}}} tail', {"a": {"b": {"c": "x"}}}, id="ends where it ends"),
         pytest.param("{a: 1", None, id="breaks off"),
         pytest.param("[1]", None, id="no object"),
+        pytest.param("{a: 1, /* b: 2}", None, id="a comment without an end"),
         pytest.param("{" * 50, None, id="nothing but depth"),
         pytest.param("{a:" * 50 + "1" + "}" * 50, None, id="too deep"),
     ],
 )
 def test_what_is_written_down_is_read_and_nothing_is_run(text: str, expected: dict[str, Any] | None) -> None:
     assert parse_object(text, 0) == expected
+
+
+@pytest.mark.parametrize("part", ["/* ", '"', "'", "`", "// ", "a:", "(", "{a:1,"])
+def test_time_grows_with_the_length_of_the_text(part: str) -> None:
+    """A missing end must not be searched for again from each start."""
+    began = time.process_time()
+
+    assert parse_object("{a: 1 " + part * 80_000, 0) is None
+    assert time.process_time() - began < 0.5

@@ -14,8 +14,10 @@ from typing import Any, Final
 MAX_CHARS: Final = 20_000
 MAX_DEPTH: Final = 12
 
+# A comment without an end extends to the end of the text: searching for the end repeatedly would take
+# quadratic time.
 _TOKEN: Final = re.compile(
-    r"\s+|//[^\n]*|/\*(?>[^*]|\*(?!/))*\*/"
+    r"\s+|//[^\n]*|/\*(?>[^*]|\*(?!/))*(?:\*/|\Z)"
     r'|(?P<lexeme>"(?>[^"\\]|\\.)*"|\'(?>[^\'\\]|\\.)*\'|`(?>[^`\\]|\\.)*`|[{}\[\](),:"\'`]|[^\s{}\[\](),:"\'`]+)',
     re.DOTALL,
 )
