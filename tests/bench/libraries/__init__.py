@@ -1,0 +1,1 @@
+"""Own code of the parser against libraries that do the same."""
