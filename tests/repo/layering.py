@@ -57,8 +57,8 @@ PURE_LIBS = frozenset({"urls", "politeness"})
 PURE_ENGINES = frozenset({"can_ada", "re2"})
 """What the pure libraries may have of others: values in, values out, in C++."""
 
-PURE_TABLES = frozenset({"webencodings"})
-"""Packages of tables, which a core may look up."""
+PURE_PACKAGES = frozenset({"resiliparse", "webencodings"})
+"""Packages that a core may use: values in, values out."""
 
 IMPURE_NAMES = frozenset({"open", "print", "input", "breakpoint", "exec", "eval", "__import__"})
 
@@ -77,6 +77,7 @@ CLIENTS = {
     "httpx": ("libs/messaging/", "services/fetcher/src/strider/fetcher/adapters/interface.py"),
     "selectolax": ("services/parser/src/strider/parser/adapters/",),
     "protego": (),
+    "resiliparse": ("services/parser/src/strider/parser/core/document/charset_guess.py",),
     "faust": ("services/insights/",),
     "fastapi": ("services/api/",),
 }
@@ -187,7 +188,7 @@ def impure_cores(root: Path) -> list[str]:
         engines = PURE_ENGINES if kind == "libs" else frozenset()
         for line, module in imports(path):
             parts = module.split(".")
-            pure = parts[0] in PURE_STDLIB | PURE_TABLES | engines
+            pure = parts[0] in PURE_STDLIB | PURE_PACKAGES | engines
             inner = parts[0] == "strider" and (
                 parts[1] in CORE_MAY_IMPORT or module in PURE_MODULES or parts[1:3] == [own, "core"]
             )

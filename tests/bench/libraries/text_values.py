@@ -160,7 +160,7 @@ def _detector(module: str) -> Callable[[], Read]:
 def _resiliparse() -> Read:
     from resiliparse.parse.encoding import detect_encoding  # noqa: PLC0415  # optional
 
-    return detect_encoding  # type: ignore[no-any-return]
+    return lambda sample: detect_encoding(sample, html5_compatible=False)
 
 
 SCRIPTS: Final = (

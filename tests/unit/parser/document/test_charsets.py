@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 import webencodings
 
+from strider.parser.core.document.charset_guess import guess_charset
 from strider.parser.core.document.charsets import Charset, detect_charset, to_text, to_utf8
 from strider.parser.core.document.encoding_labels import canonical_encoding, declared_encoding, python_codec
 
@@ -44,6 +45,19 @@ def test_alphabets_are_told_apart_by_bytes_alone(text: str, codec: str, name: st
         content = f"<p>{(text * 10)[:length]}".encode(codec)
 
         assert detect_charset(content, "text/html").name == name
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"\xff" * 16_384, id="one-byte"),
+        pytest.param(bytes(range(0x80, 0x100)) * 128, id="all-bytes"),
+        pytest.param("Příliš žluťoučký kůň úpěl ďábelské ódy. ".encode("cp1250") * 100, id="accents"),
+        pytest.param("Größe, Füße, Übermaß, straße. ".encode("cp1252") * 100, id="umlauts"),
+    ],
+)
+def test_bytes_without_a_script_of_their_own_are_not_guessed(content: bytes) -> None:
+    assert guess_charset(content) == ""
 
 
 @pytest.mark.parametrize(
