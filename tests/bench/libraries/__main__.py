@@ -19,6 +19,7 @@ from typing import Final
 from .comparison import Task, compare
 from .json_values import broken_json, object_literals
 from .lists import feeds, sitemaps
+from .markup import rdfa
 from .text_values import CORPORA, charsets, dates, declarations, prices
 
 PLACE: Final = Path(__file__).parents[3] / ".strider" / "bench" / "libraries"
@@ -27,6 +28,7 @@ TASKS: Final[dict[str, Callable[[], Task]]] = {
     "sitemaps": sitemaps,
     "json": broken_json,
     "literals": object_literals,
+    "rdfa": rdfa,
     "dates": dates,
     "prices": prices,
     "declarations": declarations,

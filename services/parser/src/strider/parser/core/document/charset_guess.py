@@ -25,7 +25,7 @@ _HIGH_BYTE_RUNS: Final = re.compile(rb"[\x80-\xff]{2,}")
 _HIGH_BYTES: Final = bytes(range(0x80, 0x100))
 
 _LABEL_OF_CODEC: Final = {"cp874": "windows-874", "cp949": "euc-kr", "iso8859-7": "windows-1253"}
-"""Codecs whose name is no label; the letters of ISO 8859-7 are those of windows-1253, which more pages use."""
+"""Codecs whose name is no label; ISO 8859-7 has the letters of windows-1253, which more pages use."""
 
 _GUESSED_ENCODINGS: Final = frozenset(
     [
