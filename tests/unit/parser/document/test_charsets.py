@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 import webencodings
 
@@ -80,11 +82,23 @@ def test_bytes_without_a_script_of_their_own_are_not_guessed(content: bytes) -> 
         pytest.param(b'\n<?xml version="1.0" encoding="big5" ?><html>', "big5", id="xml"),
         pytest.param(b"<meta " * 700, "", id="no-end"),
         pytest.param(b"<a '" * 2_000 + b"<meta charset=big5>", "", id="quotes-without-end"),
+        pytest.param(b"<p title='it's><p x=\"><meta charset=big5>", "big5", id="unpaired-quotes"),
+        pytest.param(b"<a <b <c><meta charset=big5>", "big5", id="tags-without-end"),
     ],
 )
 def test_a_declaration_is_an_element_of_its_own(head: bytes, label: str) -> None:
     """Like in browsers; comments and the values of other attributes declare nothing."""
     assert declared_encoding(head) == label
+
+
+@pytest.mark.parametrize("part", [b"<a", b"<meta ", b'<meta "', b"<!", b"<!-- ", b"<a \"'"])
+def test_the_search_for_a_declaration_takes_time_by_the_length_of_the_text(part: bytes) -> None:
+    """A missing end must not be searched for again from each start."""
+    head = part * 4_000 + b"<meta "
+    began = time.process_time()
+
+    assert {declared_encoding(head) for _ in range(100)} == {""}
+    assert time.process_time() - began < 1.0
 
 
 @pytest.mark.parametrize(

@@ -93,12 +93,14 @@ _COMMON_META: Final = re.compile(
 _TAG_BODY: Final = rb"""(?>(?:[^>"']|"[^"]*"|'[^']*')*)"""
 
 
+# A tag without an end extends to its unpaired quote or to the end of the text: searching for the end
+# repeatedly would take quadratic time.
 _TOKEN: Final = re.compile(
     rb"<!--.*?(?:-->|\Z)|<meta(?=[\s/])(?P<meta>"
     + _TAG_BODY
     + rb")>|</?[a-z]"
     + _TAG_BODY
-    + rb">|<[!/?][^>]*>",
+    + rb"(?:[>\"']|\Z)|<[!/?][^>]*(?:>|\Z)",
     re.IGNORECASE | re.DOTALL,
 )
 
