@@ -1,30 +1,33 @@
-"""Climbing a ladder: what is tried again, how long, and what passes untouched."""
+"""Retries and backoffs: what is tried again, how long, and what passes untouched."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import inf
 
 import pytest
 
 from strider.messaging.errors import Unavailable
-from strider.runtime.retry import retry
+from strider.politeness.retry_policy import RetryPolicy
+from strider.runtime.retry import Backoff, retry
 
 
-@dataclass
-class Steps:
-    """A ladder of plain numbers."""
-
-    waits: tuple[float, ...]
-    deadline_seconds: float = 100.0
-
-    def wait_seconds(self, attempt: int, chance: object) -> float | None:
-        return self.waits[attempt - 1] if attempt <= len(self.waits) else None
+def _policy(
+    retries: float, *, factor: float = 1, cap_seconds: float = 100.0, deadline_seconds: float = 100.0
+) -> RetryPolicy:
+    return RetryPolicy(
+        retries=retries,
+        first_seconds=1,
+        factor=factor,
+        cap_seconds=cap_seconds,
+        jitter_seconds=0.5,
+        deadline_seconds=deadline_seconds,
+    )
 
 
 class NoChance:
-    """Randomness that must not be used."""
+    """Randomness without jitter."""
 
     def uniform(self, low: float, high: float) -> float:
         return low
@@ -83,7 +86,7 @@ async def test_tries_again_after_each_wait() -> None:
     clock = JumpingClock()
     attempt = Failing(clock, _down(), _down())
 
-    assert await retry(Steps((1, 2, 4)), attempt, clock=clock, chance=NoChance()) == "done"
+    assert await retry(_policy(3, factor=2), attempt, clock=clock, chance=NoChance()) == "done"
     assert attempt.asked_at == [0.0, 1.0, 3.0]
 
 
@@ -93,7 +96,7 @@ async def test_the_last_failure_is_unavailable_with_the_count() -> None:
     attempt = Failing(clock, *(_down() for _ in range(9)))
 
     with pytest.raises(Unavailable, match=r"redis is unavailable: tried 3 times: connection refused"):
-        await retry(Steps((1, 2)), attempt, clock=clock, chance=NoChance())
+        await retry(_policy(2, factor=2), attempt, clock=clock, chance=NoChance())
     assert attempt.asked_at == [0.0, 1.0, 3.0]
 
 
@@ -103,7 +106,7 @@ async def test_no_try_begins_after_the_deadline() -> None:
     attempt = Failing(clock, *(_down() for _ in range(9)))
 
     with pytest.raises(Unavailable):
-        await retry(Steps((1, 1, 1, 1), deadline_seconds=2.5), attempt, clock=clock, chance=NoChance())
+        await retry(_policy(4, deadline_seconds=2.5), attempt, clock=clock, chance=NoChance())
     assert attempt.asked_at == [0.0, 1.0, 2.0]
 
 
@@ -113,7 +116,7 @@ async def test_a_bug_is_raised_at_once_as_it_is() -> None:
     attempt = Failing(clock, KeyError("x"), _down())
 
     with pytest.raises(KeyError):
-        await retry(Steps((1,)), attempt, clock=clock, chance=NoChance())
+        await retry(_policy(1), attempt, clock=clock, chance=NoChance())
     assert len(attempt.asked_at) == 1
 
 
@@ -124,7 +127,7 @@ async def test_the_caller_decides_what_is_retryable() -> None:
 
     with pytest.raises(Unavailable, match="registry is unavailable: tried 2 times: reset") as raised:
         await retry(
-            Steps((1,)),
+            _policy(1),
             attempt,
             clock=clock,
             chance=NoChance(),
@@ -146,7 +149,7 @@ async def test_a_hanging_attempt_ends_with_the_deadline() -> None:
 
     with pytest.raises(Unavailable, match="postgres is unavailable: tried once"):
         await retry(
-            Steps((1,), deadline_seconds=0.02),
+            _policy(1, deadline_seconds=0.02),
             hang,
             clock=JumpingClock(),
             chance=NoChance(),
@@ -159,7 +162,7 @@ async def test_cancelling_between_tries_is_no_failure() -> None:
     """Shutting down must not become one more try, nor an Unavailable."""
     clock = StandingClock()
     attempt = Failing(clock, _down())
-    task = asyncio.create_task(retry(Steps((1, 1)), attempt, clock=clock, chance=NoChance()))
+    task = asyncio.create_task(retry(_policy(2), attempt, clock=clock, chance=NoChance()))
     await clock.is_slept_by.wait()
     task.cancel()
 
@@ -176,7 +179,7 @@ async def test_cancelling_within_a_try_is_no_failure() -> None:
         begun.set()
         await asyncio.Event().wait()
 
-    task = asyncio.create_task(retry(Steps((1, 1)), hang, clock=JumpingClock(), chance=NoChance()))
+    task = asyncio.create_task(retry(_policy(2), hang, clock=JumpingClock(), chance=NoChance()))
     await begun.wait()
     task.cancel()
 
@@ -190,4 +193,55 @@ async def test_a_timeout_of_the_attempt_is_the_callers_to_judge() -> None:
     attempt = Failing(clock, TimeoutError("its own"))
 
     with pytest.raises(TimeoutError, match="its own"):
-        await retry(Steps((1,)), attempt, clock=clock, chance=NoChance())
+        await retry(_policy(1), attempt, clock=clock, chance=NoChance())
+
+
+def _backoff(clock: JumpingClock) -> Backoff:
+    return Backoff(_policy(inf, factor=2, cap_seconds=5), clock=clock, chance=NoChance())
+
+
+async def test_a_backoff_grows_to_its_cap_and_starts_again_after_a_success() -> None:
+    clock = JumpingClock()
+    backoff = _backoff(clock)
+
+    assert [backoff.next_seconds() for _ in range(5)] == [1, 2, 4, 5, 5]
+    backoff.reset()
+    await backoff.wait()
+
+    assert (clock.monotonic(), backoff.failures) == (1.0, 1)
+
+
+async def test_a_backoff_outlasts_a_day_of_failures() -> None:
+    """The exponent overflows after about a thousand failures in a row; the wait stays at its cap."""
+    backoff = _backoff(JumpingClock())
+
+    assert {backoff.next_seconds() for _ in range(5_000)} == {1, 2, 4, 5}
+
+
+async def test_work_is_repeated_until_its_dependency_is_back() -> None:
+    """Each failure is reported before its wait, and the next outage starts with the shortest wait."""
+    clock = JumpingClock()
+    backoff, reports = _backoff(clock), list[tuple[float, str]]()
+
+    def report(failure: Unavailable) -> None:
+        reports.append((clock.monotonic(), failure.dependency))
+
+    for _ in range(2):
+        work = Failing(clock, _down(), _down())
+        assert await backoff.until_available(work, on_failure=report) == "done"
+
+    assert reports == [(0.0, "redis"), (1.0, "redis"), (3.0, "redis"), (4.0, "redis")]
+
+
+async def test_a_backoff_does_not_repeat_a_bug() -> None:
+    clock = JumpingClock()
+    work = Failing(clock, _down(), KeyError("x"))
+
+    with pytest.raises(KeyError):
+        await _backoff(clock).until_available(work, on_failure=lambda _: None)
+    assert work.asked_at == [0.0, 1.0]
+
+
+def test_a_backoff_refuses_a_policy_that_ends() -> None:
+    with pytest.raises(ValueError, match="endless retry policy, not 3 retries"):
+        Backoff(_policy(3), clock=JumpingClock(), chance=NoChance())

@@ -28,3 +28,8 @@ def test_a_steady_run_is_forgiven_everything_before_it() -> None:
 
     assert falls == RestartBackoff(1)
     assert not falls.is_failing
+
+
+def test_the_pause_of_a_process_that_fails_for_days_stays_at_its_cap() -> None:
+    """The exponent of the pause overflows a float after 1,024 exits: about eight hours of failing."""
+    assert RestartBackoff(5_000).pause_seconds == 30.0

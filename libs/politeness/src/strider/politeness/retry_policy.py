@@ -43,10 +43,11 @@ class RetryPolicy:
         """Return the wait after a failed attempt (1 is the first), or None where no retry is left."""
         if attempt > self.retries:
             return None
-        wait = self._base_seconds(attempt)
+        wait = self.base_seconds(attempt)
         return wait + random.uniform(0.0, min(self.jitter_seconds, wait))
 
-    def _base_seconds(self, attempt: int) -> float:
+    def base_seconds(self, attempt: int) -> float:
+        """Return the wait after a failed attempt, without jitter, whatever the number of retries."""
         try:
             # float: an integer would grow without bound in an endless policy, instead of overflowing.
             return min(self.cap_seconds, self.first_seconds * float(self.factor) ** (attempt - 1))

@@ -1,8 +1,7 @@
-"""Retry by a policy until an attempt works, or attempts or deadline are used up.
+"""Execute retry policies: a bounded retry of one call, and the endless backoff of a loop.
 
-Used for calls to stores; messages are retried by `consumer.error_policy`. The caller says which errors are
-retried (by default: Unavailable). Cancellation is never mistaken for a failure, and no attempt outlives the
-deadline.
+`retry` is for calls to stores: it gives up when attempts or deadline are used up. `Backoff` is for loops that
+go on by themselves when a broker or a database is back. Cancellation is never mistaken for a failure.
 """
 
 from __future__ import annotations
@@ -10,23 +9,58 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from math import isinf
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock, Randomness
+from strider.politeness.retry_policy import INFRASTRUCTURE_RETRY, RetryPolicy
 
 T = TypeVar("T")
 
 
-class RetrySchedule(Protocol):
-    """Waits between attempts; `strider.politeness` has the policies."""
+class Backoff:
+    """Growing waits between failures in a row; a success ends the row."""
 
-    @property
-    def deadline_seconds(self) -> float:
-        """Seconds from the first attempt to the last result."""
+    def __init__(
+        self, policy: RetryPolicy = INFRASTRUCTURE_RETRY, *, clock: Clock, chance: Randomness
+    ) -> None:
+        """Refuse a policy that ends: `retry` is for these."""
+        if not isinf(policy.retries):
+            raise ValueError(f"a backoff needs an endless retry policy, not {policy.retries} retries")
+        self._policy = policy
+        self._clock = clock
+        self._chance = chance
+        self.failures = 0
+        """Failures since the last success."""
 
-    def wait_seconds(self, attempt: int, chance: Randomness) -> float | None:
-        """Return the seconds to wait after this attempt (1 is the first) failed; None after the last."""
+    def next_seconds(self) -> float:
+        """Count one more failure; return the wait after it."""
+        self.failures += 1
+        seconds = self._policy.wait_seconds(self.failures, self._chance)
+        assert seconds is not None, "an endless policy always allows one more attempt"
+        return seconds
+
+    async def wait(self) -> None:
+        """Count one more failure, and sleep."""
+        await self._clock.sleep(self.next_seconds())
+
+    def reset(self) -> None:
+        """Record a success: the next wait is the shortest again."""
+        self.failures = 0
+
+    async def until_available(
+        self, work: Callable[[], Awaitable[T]], *, on_failure: Callable[[Unavailable], None]
+    ) -> T:
+        """Repeat some work until its dependencies are available; report each failure before its wait."""
+        while True:
+            try:
+                result = await work()
+            except Unavailable as failure:
+                on_failure(failure)
+                await self.wait()
+            else:
+                self.reset()
+                return result
 
 
 def is_unavailable(failure: Exception) -> bool:
@@ -35,7 +69,7 @@ def is_unavailable(failure: Exception) -> bool:
 
 
 async def retry(
-    policy: RetrySchedule,
+    policy: RetryPolicy,
     attempt: Callable[[], Awaitable[T]],
     *,
     clock: Clock,
@@ -45,8 +79,9 @@ async def retry(
 ) -> T:
     """Return the first result; raise Unavailable when the policy or its deadline is exhausted.
 
-    A failure that is not retryable is raised at once, as it is. `dependency` names the dependency where the
-    last failure was not an Unavailable of its own.
+    A failure that is not retryable (by default: anything but Unavailable) is raised at once, as it is. No
+    attempt outlives the deadline. `dependency` names the dependency where the last failure was not an
+    Unavailable of its own.
     """
     end = clock.monotonic() + policy.deadline_seconds
     number = 0

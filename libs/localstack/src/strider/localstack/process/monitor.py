@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -28,11 +29,14 @@ from strider.localstack.stack_state import (
     WAITING,
     ProcessStatus,
 )
+from strider.politeness.retry_policy import RetryPolicy
 
 from .child import ChildProcess, LaunchSpec, last_log_lines, start_process
 
-FIRST_PAUSE_SECONDS: Final = 0.5
-MAX_PAUSE_SECONDS: Final = 30.0
+RESTART_POLICY: Final = RetryPolicy(
+    retries=inf, first_seconds=0.5, factor=2, cap_seconds=30, jitter_seconds=0, deadline_seconds=inf
+)
+"""Pauses between the exits of a process and its next starts."""
 STABLE_SECONDS: Final = 30.0
 """A process that ran this long starts with a fresh backoff."""
 FAILING_AFTER: Final = 4
@@ -53,7 +57,7 @@ class RestartBackoff:
     @property
     def pause_seconds(self) -> float:
         """Time to wait before the next start."""
-        return min(FIRST_PAUSE_SECONDS * 2.0 ** max(self.failures - 1, 0), MAX_PAUSE_SECONDS)
+        return RESTART_POLICY.base_seconds(max(self.failures, 1))
 
     def after_exit(self, ran_seconds: float) -> RestartBackoff:
         """Return the backoff after one more exit, of a process that ran so long."""

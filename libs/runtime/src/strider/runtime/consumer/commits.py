@@ -8,6 +8,7 @@ from strider.messaging.errors import OffsetLost, OffsetMissing, PartitionNotOwne
 from strider.messaging.ports import Consumer, TopicPartition
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.runtime.retry import Backoff
 
 from .messages import AssignedPartition
 from .pauses import Pauses
@@ -25,7 +26,7 @@ class OffsetCommitter:
         self._ports = ports
         self._settings = settings
         self._pauses = pauses
-        self._failures = 0
+        self._backoff = Backoff(clock=ports.clock, chance=ports.chance)
         self._due_at = ports.clock.monotonic()
         self._measured_at = ports.clock.monotonic()
         self.lags: Mapping[TopicPartition, int] = {}
@@ -51,7 +52,7 @@ class OffsetCommitter:
             await self._send(consumer, assigned, offsets)
         else:
             # The commit took effect although its response was lost, or the partition was revoked.
-            self._failures = 0
+            self._backoff.reset()
             self._pauses.clear(COMMIT)
 
     async def _send(
@@ -68,16 +69,14 @@ class OffsetCommitter:
             self._ports.meter.commit_failed("not_owned")
             _log.emit(log_events.COMMIT_REFUSED, why=str(failure))
         except Unavailable as failure:
-            self._failures += 1
-            wait = self._settings.retry_policy.wait_seconds(self._failures, self._ports.chance)
-            self._due_at = self._ports.clock.monotonic() + (wait or 0.0)
+            self._due_at = self._ports.clock.monotonic() + self._backoff.next_seconds()
             self._ports.meter.commit_failed("unavailable")
             self._pauses.begin(COMMIT, str(failure))
             return
         else:
             for partition, offset in sent:
                 partition.committed = offset
-        self._failures = 0
+        self._backoff.reset()
         self._pauses.clear(COMMIT)
 
     async def measure_lag(

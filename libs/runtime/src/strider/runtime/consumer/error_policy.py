@@ -16,9 +16,10 @@ from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.dead_letter_breaker import DeadLetterBreaker
 from strider.runtime.publishing.dead_letters import dead_letter_reason, safe_repr
+from strider.runtime.retry import Backoff
 
 from .messages import Enqueue, InFlightBatch, InFlightMessage, MessageStage
-from .pauses import DependencyOutages, Pauses, Spawn, resolve_probe, wait_before_attempt
+from .pauses import DependencyOutages, Pauses, Spawn, resolve_probe
 from .spec import ConsumerPorts, ConsumerSettings
 from .worker_pool import WorkerPool
 
@@ -32,9 +33,8 @@ _log = logger("loop")
 class SchemaWaitList:
     """Messages that wait for the schema of their writer; one search at a time for each schema."""
 
-    def __init__(self, *, ports: ConsumerPorts, settings: ConsumerSettings, pauses: Pauses) -> None:
+    def __init__(self, *, ports: ConsumerPorts, pauses: Pauses) -> None:
         self._ports = ports
-        self._settings = settings
         self._pauses = pauses
         self._waiting: dict[_SchemaKey, list[InFlightMessage]] = {}
         self._searching = asyncio.Lock()
@@ -57,20 +57,21 @@ class SchemaWaitList:
         return True
 
     async def _search(self, unknown: UnknownSchema, wanted: _SchemaKey, *, add: Enqueue) -> None:
-        reason, attempt = _hold_reason(unknown), 1
+        reason = _hold_reason(unknown)
+        backoff = Backoff(clock=self._ports.clock, chance=self._ports.chance)
+
+        async def search() -> list[InFlightMessage]:
+            async with self._searching:
+                # A search proves nothing for messages that arrive during it.
+                early = list(self._waiting[wanted])
+                await self._ports.schemas.find(unknown)
+            return early
+
+        def report(failure: Unavailable) -> None:
+            self._pauses.begin(reason, f"{unknown.detail} here, and {failure}")
+
         while True:
-            try:
-                async with self._searching:
-                    early = list(
-                        self._waiting[wanted]
-                    )  # a search proves nothing for messages that arrive during it
-                    await self._ports.schemas.find(unknown)
-            except Unavailable as failure:
-                self._pauses.begin(reason, f"{unknown.detail} here, and {failure}")
-                await wait_before_attempt(attempt, ports=self._ports, settings=self._settings)
-                attempt += 1
-                continue
-            attempt = 1
+            early = await backoff.until_available(search, on_failure=report)
             late = self._waiting[wanted] = self._waiting[wanted][len(early) :]
             if not late:
                 del self._waiting[wanted]
@@ -122,7 +123,7 @@ class ErrorPolicy:
         self._spawn = spawn
         self._on_fenced = on_fenced
         self._outages = DependencyOutages(ports=ports, settings=settings, pauses=pauses)
-        self._schemas = SchemaWaitList(ports=ports, settings=settings, pauses=pauses)
+        self._schemas = SchemaWaitList(ports=ports, pauses=pauses)
         self._breaker = DeadLetterBreaker(settings.breaker)
         self._held: list[InFlightMessage] = []
         """Bad messages that came after the breaker had tripped: neither dead-lettered nor committed."""

@@ -16,6 +16,7 @@ from strider.messaging.errors import OffsetLost, OffsetMissing, PartitionNotOwne
 from strider.messaging.ports import Bus, Consumer, GroupSpec, TopicPartition
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.runtime.retry import Backoff
 
 from .buffer import MessageBuffer, subscriptions_by_topic
 from .commits import OffsetCommitter
@@ -55,7 +56,7 @@ class ConsumerLoop:
         self._tasks: asyncio.TaskGroup | None = None
         self._stopping = asyncio.Event()
         self._consumer: Consumer | None = None
-        self._failures = 0
+        self._backoff = Backoff(clock=ports.clock, chance=ports.chance)
         self._helpers: set[asyncio.Task[None]] = set()
         self._pauses = Pauses(ports.meter)
         self._pool = WorkerPool(ports=ports, settings=settings, pauses=self._pauses)
@@ -210,15 +211,13 @@ class ConsumerLoop:
             _log.emit(log_events.PARTITIONS_MOVED, why=str(failure))
             await self._wait(self._stopping, self._settings.keepalive_seconds)
         else:
-            self._failures = 0
+            self._backoff.reset()
             self._pauses.clear(POLL)
             self._pauses.clear(OFFSETS)
 
     async def _back_off(self, reason: str, detail: str) -> None:
         self._pauses.begin(reason, detail)
-        self._failures += 1
-        seconds = self._settings.retry_policy.wait_seconds(self._failures, self._ports.chance)
-        await self._wait(self._stopping, seconds or 0.0)
+        await self._wait(self._stopping, self._backoff.next_seconds())
 
     async def _on_offset_lost(self, lost: OffsetLost) -> None:
         partition = self._partitions.assigned.get(TopicPartition(lost.topic, lost.partition))
@@ -232,7 +231,6 @@ class ConsumerLoop:
                 partition,
                 self._consumer,
                 ports=self._ports,
-                settings=self._settings,
                 pauses=self._pauses,
             )
         )

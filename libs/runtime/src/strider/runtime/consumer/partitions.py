@@ -15,9 +15,10 @@ from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Consumer, TopicPartition
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.runtime.retry import Backoff
 
 from .messages import AssignedPartition
-from .pauses import Pauses, Spawn, wait_before_attempt
+from .pauses import Pauses, Spawn
 from .ports import shards_of
 from .spec import ConsumerPorts, ConsumerSettings
 from .worker_pool import WorkerPool, partition_identities
@@ -170,15 +171,14 @@ class PartitionAssignment:
             self._paused = wanted
 
     async def _open_shard(self, shard: int) -> None:
-        attempt = 1
+        backoff = Backoff(clock=self._ports.clock, chance=self._ports.chance)
         while True:
             try:
                 await self._ports.shards.on_shards_taken(frozenset((shard,)))
                 break
             except Unavailable as failure:
                 self._open_errors[shard] = f"shard {shard} is not ready: {failure}"
-                await self._wait_before_retry(attempt, shard)
-                attempt += 1
+                await self._wait_before_retry(backoff, shard)
             except ShardFenced as fenced:
                 self.on_fenced(fenced)
                 return
@@ -189,11 +189,11 @@ class PartitionAssignment:
                 partition.hold_reasons.discard(SHARD)
                 self._on_open(partition)
 
-    async def _wait_before_retry(self, attempt: int, shard: int) -> None:
+    async def _wait_before_retry(self, backoff: Backoff, shard: int) -> None:
         self._waiting_for_retry.add(shard)
         self._report_opening()
         try:
-            await wait_before_attempt(attempt, ports=self._ports, settings=self._settings)
+            await backoff.wait()
         finally:
             self._waiting_for_retry.discard(shard)
             self._report_opening()

@@ -16,6 +16,7 @@ from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.runtime.retry import Backoff
 
 from .messages import Enqueue, InFlightMessage
 from .ports import ConsumerMeter
@@ -141,9 +142,9 @@ class DependencyOutages:
 
     async def _probe(self, dependency: str, *, add: Enqueue, add_probe: Enqueue) -> None:
         waiting = self._parked[dependency]
-        attempt = 1
+        backoff = Backoff(clock=self._ports.clock, chance=self._ports.chance)
         while waiting:
-            await wait_before_attempt(attempt, ports=self._ports, settings=self._settings)
+            await backoff.wait()
             message = _next_assigned(waiting)
             if message is None:
                 break
@@ -151,7 +152,6 @@ class DependencyOutages:
             add_probe(message)
             if await self._has_recovered(dependency, message.probe):
                 break
-            attempt += 1
         del self._parked[dependency]
         self._pauses.clear(dependency)
         for message in waiting:
@@ -177,13 +177,6 @@ def resolve_probe(message: InFlightMessage, *, has_recovered: bool) -> None:
         if not message.probe.done():
             message.probe.set_result(has_recovered)
         message.probe = None
-
-
-async def wait_before_attempt(attempt: int, *, ports: ConsumerPorts, settings: ConsumerSettings) -> None:
-    """Sleep before the nth attempt."""
-    seconds = settings.retry_policy.wait_seconds(attempt, ports.chance)
-    assert seconds is not None, "the retry policy for infrastructure must be endless"
-    await ports.clock.sleep(seconds)
 
 
 async def wait_at_most(event: asyncio.Event, seconds: float, *, clock: Clock) -> None:

@@ -6,10 +6,11 @@ from strider.messaging.errors import OffsetLost, PartitionNotOwned, Unavailable
 from strider.messaging.ports import Consumer
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.runtime.retry import Backoff
 
 from .messages import AssignedPartition
-from .pauses import Pauses, wait_before_attempt
-from .spec import ConsumerPorts, ConsumerSettings
+from .pauses import Pauses
+from .spec import ConsumerPorts
 
 LOSS = "loss"
 
@@ -22,7 +23,6 @@ async def report_loss(
     consumer: Consumer,
     *,
     ports: ConsumerPorts,
-    settings: ConsumerSettings,
     pauses: Pauses,
 ) -> None:
     """Report the range in log, metrics and dead letters, then continue where the log starts."""
@@ -38,7 +38,7 @@ async def report_loss(
     ports.meter.lost(lost.topic, lost.partition, gone)
     reason = f"{LOSS} {lost.topic}[{lost.partition}]"
     pauses.begin(reason, str(lost))
-    await _publish_loss(lost, partition, reason, ports=ports, settings=settings, pauses=pauses)
+    await _publish_loss(lost, partition, reason, ports=ports, pauses=pauses)
     pauses.clear(reason)
     if partition.is_closed:
         return
@@ -57,11 +57,10 @@ async def _publish_loss(
     reason: str,
     *,
     ports: ConsumerPorts,
-    settings: ConsumerSettings,
     pauses: Pauses,
 ) -> None:
     """Publish the loss event, however long that takes, while the partition is ours."""
-    attempt = 1
+    backoff = Backoff(clock=ports.clock, chance=ports.chance)
     while not partition.is_closed:
         try:
             await ports.publisher.publish(
@@ -70,7 +69,6 @@ async def _publish_loss(
             )
         except Unavailable as failure:
             pauses.begin(reason, f"{lost}; {failure}")
-            await wait_before_attempt(attempt, ports=ports, settings=settings)
-            attempt += 1
+            await backoff.wait()
         else:
             return

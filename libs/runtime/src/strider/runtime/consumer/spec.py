@@ -8,11 +8,9 @@ from typing import TypeAlias
 
 from strider.messaging.effects import Subscription
 from strider.messaging.ports import Clock, GroupSpec, Randomness, SchemaSource
-from strider.politeness.retry_policy import INFRASTRUCTURE_RETRY
 from strider.runtime.publishing.dead_letter_breaker import DeadLetterBreakerLimits
 from strider.runtime.publishing.dead_letters import DeadLetterWriter
 from strider.runtime.publishing.publisher import EventPublisher
-from strider.runtime.retry import RetrySchedule
 
 from .ports import (
     ConsumerMeter,
@@ -55,8 +53,6 @@ class ConsumerSettings:
     """How long revoked partitions wait for the messages in flight."""
     stop_timeout_seconds: float = 25.0
     lag_interval_seconds: float = 5.0
-    retry_policy: RetrySchedule = INFRASTRUCTURE_RETRY
-    """Waits between attempts while a dependency is unavailable; must be endless."""
     breaker: DeadLetterBreakerLimits = field(default_factory=DeadLetterBreakerLimits)
 
 

@@ -29,6 +29,7 @@ from strider.runtime.observability.job_logs import JobLogCapture
 from strider.runtime.observability.logging import configure_logs, logger
 from strider.runtime.observability.metrics import Metrics
 from strider.runtime.observability.tracing import MessageTracer, open_tracer
+from strider.runtime.retry import Backoff
 from strider.runtime.settings.base import secret_values
 from strider.runtime.settings.loader import LoadedSettings
 from strider.runtime.version import strider_version
@@ -64,23 +65,21 @@ class StartupRetry:
 
     async def run(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run some work; repeat it with growing waits, for ever, while a dependency is unavailable."""
-        attempt = 1
         missed: set[str] = set()
-        while True:
-            try:
-                done = await work()
-            except Unavailable as error:
-                missed.add(error.dependency)
-                if self._readiness.record(error.dependency, ok=False, detail=error.detail) or attempt == 1:
-                    _log.emit(log_events.DEPENDENCY_AWAITED, part=error.dependency, why=error.detail)
-                self._readiness.step = f"waiting for {error.dependency}"
-                await self._clock.sleep(STARTUP_RETRY_POLICY.wait_seconds(attempt, self._chance) or 0)
-                attempt += 1
-            else:
-                self._readiness.step = ""
-                for part in missed:
-                    self._readiness.record(part, ok=True)
-                return done
+
+        def report(error: Unavailable) -> None:
+            is_first = not missed
+            missed.add(error.dependency)
+            if self._readiness.record(error.dependency, ok=False, detail=error.detail) or is_first:
+                _log.emit(log_events.DEPENDENCY_AWAITED, part=error.dependency, why=error.detail)
+            self._readiness.step = f"waiting for {error.dependency}"
+
+        backoff = Backoff(STARTUP_RETRY_POLICY, clock=self._clock, chance=self._chance)
+        done = await backoff.until_available(work, on_failure=report)
+        self._readiness.step = ""
+        for part in missed:
+            self._readiness.record(part, ok=True)
+        return done
 
 
 async def check_partition_counts(bus: Bus, topics: Iterable[Topic[Any]], *, shards: int) -> None:

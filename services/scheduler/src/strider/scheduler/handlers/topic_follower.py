@@ -8,9 +8,10 @@ from typing import Generic, Protocol, TypeVar
 
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
-from strider.politeness.retry_policy import INFRASTRUCTURE_RETRY, RandomSource
+from strider.politeness.retry_policy import RandomSource
 from strider.runtime.observability.log_events import LogEvent
 from strider.runtime.observability.logging import logger
+from strider.runtime.retry import Backoff
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -44,8 +45,7 @@ class TopicFollower(Generic[T]):
         self._feed = feed
         self._apply = apply
         self._paused_event = paused_event
-        self._clock = clock
-        self._chance = chance
+        self._backoff = Backoff(clock=clock, chance=chance)
         self._one_at_a_time = asyncio.Lock()
 
     async def catch_up(self) -> None:
@@ -55,14 +55,13 @@ class TopicFollower(Generic[T]):
 
     async def run(self) -> None:
         """Apply new values until cancelled."""
-        failures = 0
         while True:
-            try:
-                async with self._one_at_a_time:
-                    await self._apply(await self._feed.poll())
-                failures = 0
-                await asyncio.sleep(0)  # lets a waiting `catch_up` go first
-            except Unavailable as failure:
-                failures += 1
-                _log.emit(self._paused_event, why=str(failure))
-                await self._clock.sleep(INFRASTRUCTURE_RETRY.wait_seconds(failures, self._chance) or 1.0)
+            await self._backoff.until_available(self._apply_new, on_failure=self._report)
+            await asyncio.sleep(0)  # lets a waiting `catch_up` go first
+
+    async def _apply_new(self) -> None:
+        async with self._one_at_a_time:
+            await self._apply(await self._feed.poll())
+
+    def _report(self, failure: Unavailable) -> None:
+        _log.emit(self._paused_event, why=str(failure))

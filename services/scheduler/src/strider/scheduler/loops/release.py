@@ -29,11 +29,12 @@ from strider.frontier.models import EntryConclusion, Lease, LeaseState, LeaseSwa
 from strider.messaging.effects import Publish
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
-from strider.politeness.retry_policy import INFRASTRUCTURE_RETRY, RandomSource
+from strider.politeness.retry_policy import RandomSource
 from strider.politeness.robots.freshness import RobotsFetchResult, RobotsResponse, apply_response
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
+from strider.runtime.retry import Backoff
 from strider.scheduler.core.budgets.limits import NO_AMOUNT, BudgetAmount
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.entries.fetch_outcomes import EntryTransition, retry_or_close, schedule_recrawl
@@ -149,24 +150,23 @@ class ReleaseLoop:
             recounting.cancel()
 
     async def _run(self) -> None:
-        failures = 0
+        backoff = Backoff(clock=self._clock, chance=self._chance)
         while not self._shard.is_stopping:
             self._shard.wake.clear()
             try:
                 wait_seconds = await self.run_once()
             except Unavailable as failure:
-                failures += 1
                 self._shard.unavailable_reason = str(failure)
-                wait_seconds = INFRASTRUCTURE_RETRY.wait_seconds(failures, self._chance) or 0.0
                 _log.emit(log_events.RELEASE_PAUSED, shard=self._shard.number, why=str(failure))
-                await self._clock.sleep(wait_seconds)
+                await backoff.wait()
                 continue
             except ShardFenced:
                 _log.emit(
                     log_events.RELEASE_STOPPED, shard=self._shard.number, why="the shard has a newer owner"
                 )
                 return
-            failures, self._shard.unavailable_reason = 0, ""
+            backoff.reset()
+            self._shard.unavailable_reason = ""
             await self._wait_for_wake(wait_seconds)
 
     async def run_once(self) -> float:

@@ -11,10 +11,11 @@ from strider.frontier.models import Lease
 from strider.messaging.effects import Publish
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
-from strider.politeness.retry_policy import INFRASTRUCTURE_RETRY, RandomSource
+from strider.politeness.retry_policy import RandomSource
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
+from strider.runtime.retry import Backoff
 from strider.scheduler.core.budgets.claims import ShardOwner
 from strider.scheduler.core.budgets.limits import BudgetLimits
 from strider.scheduler.core.budgets.reservations import ReservationRequest, RunBudgets
@@ -82,14 +83,13 @@ class ShardBudget:
 
     async def set_accepted_counts(self) -> None:
         """Recount what was spent before the takeover; runs without a budget continue meanwhile."""
-        failures = 0
+        backoff = Backoff(clock=self._clock, chance=self._chance)
         while self._budgets.needs_recount(self._shard.number) and not self._shard.is_stopping:
             try:
                 await self._recount(self._shard)
             except Unavailable as failure:
-                failures += 1
                 _log.emit(log_events.BUDGET_RECOUNT_PAUSED, shard=self._shard.number, why=str(failure))
-                await self._clock.sleep(INFRASTRUCTURE_RETRY.wait_seconds(failures, self._chance) or 1.0)
+                await backoff.wait()
             except ShardFenced:
                 return
 

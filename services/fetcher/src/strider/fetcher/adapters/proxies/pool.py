@@ -11,6 +11,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 from strider.contracts.generated.enums import ErrorClass
@@ -19,15 +20,17 @@ from strider.fetcher.core import FailedFetch, FetchResult, Proxy, ProxyHealth
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
 from strider.politeness.rate_window import RateWindows
+from strider.politeness.retry_policy import RetryPolicy
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 
 READINESS_PART: Final = "proxies"
 """Name under which readiness reports that no proxy is left."""
 
-MIN_PROBE_SECONDS: Final = 30.0
-MAX_PROBE_SECONDS: Final = 1800.0
-"""Between two checks of a disabled proxy, at first and at most."""
+PROBE_POLICY: Final = RetryPolicy(
+    retries=inf, first_seconds=30, factor=2, cap_seconds=1800, jitter_seconds=0, deadline_seconds=inf
+)
+"""Waits before the checks of a disabled proxy."""
 
 _PROXY_ERRORS: Final = frozenset(
     {ErrorClass.PROXY_UNREACHABLE, ErrorClass.PROXY_REFUSED, ErrorClass.PROXY_AUTH}
@@ -46,7 +49,8 @@ class PooledProxy:
     proxy: Proxy
     health: ProxyHealth
     recorded_health: ProxyHealth
-    next_probe_seconds: float = MIN_PROBE_SECONDS
+    probes: int = 0
+    """Checks since the last success."""
     probe_task: asyncio.Task[None] | None = None
 
 
@@ -114,7 +118,7 @@ class ProxyPool:
                 self._start_probe(pooled)
         elif result.head is not None:
             pooled.health = pooled.health.after_success(now=self._now(), seconds=seconds)
-            pooled.next_probe_seconds = MIN_PROBE_SECONDS
+            pooled.probes = 0
 
     async def close(self) -> None:
         """Stop checking disabled proxies."""
@@ -128,8 +132,8 @@ class ProxyPool:
     async def _probe_until_up(self, pooled: PooledProxy) -> None:
         """Check a proxy at growing intervals until it can be used."""
         while not pooled.health.is_active:
-            await self._clock.sleep(pooled.next_probe_seconds)
-            pooled.next_probe_seconds = min(MAX_PROBE_SECONDS, 2 * pooled.next_probe_seconds)
+            pooled.probes += 1
+            await self._clock.sleep(PROBE_POLICY.base_seconds(pooled.probes))
             try:
                 await self.check_proxy(pooled.proxy)
             except FetchFailure as failure:
