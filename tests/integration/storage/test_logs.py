@@ -9,7 +9,7 @@ import pytest
 from strider.contracts.generated.events import DeadLetter
 from strider.runtime.clocks import SystemClock
 from strider.runtime.observability.job_logs import JobLogCapture, JobLogLine
-from strider.storage.error_logs import ErrorLogTable
+from strider.storage import error_logs
 from strider.storage.job_logs import MAX_TEXT_CHARACTERS, RedisJobLogs, StoredLogLine
 from strider.storage.keys import JOB_LOG
 from strider.storage.migrations import upgrade
@@ -35,11 +35,13 @@ def _letter(offset: int, **more: object) -> DeadLetter:
 async def test_a_dead_letter_is_one_row_however_often_it_comes(postgres: Postgres, postgres_dsn: str) -> None:
     """Spoken twice, read again, replayed from the beginning: one row. Another group's is another row."""
     await upgrade(postgres_dsn)
-    logs = ErrorLogTable(postgres)
     letters = [_letter(1, error_message="a\x00b \ud800"), _letter(2), _letter(2), _letter(2, group="archive")]
 
-    assert await logs.write(letters) == 3
-    assert await logs.write(letters) == 0
+    stored = [
+        await postgres.upsert(error_logs.UPSERT, map(error_logs.error_log_row, letters)) for _ in range(2)
+    ]
+
+    assert stored == [3, 0]
     rows = await postgres.fetch(
         'SELECT "offset", consumer_group, category, message FROM error_logs ORDER BY "offset", consumer_group'
     )

@@ -100,7 +100,7 @@ async def test_a_slow_log_that_moves_is_read_to_its_end() -> None:
     clock = SteppedClock()
     polls: list[int | Exception] = [0, 0, 0, 0, 0, 0, 0, 0, 1] * 10
     reader = StubReader(clock, begin=0, end=10, polls=polls)
-    assert await rebuild(reader, clock) == TableReadProgress(0, 10, 10, 0.0)
+    assert await rebuild(reader, clock) == TableReadProgress(0, 10, 10)
     assert clock.monotonic() == 90
 
 
@@ -130,5 +130,5 @@ async def test_a_failure_of_the_callback_closes_the_reader() -> None:
 async def test_nothing_to_read_is_done_at_once() -> None:
     clock = SteppedClock()
     reader = StubReader(clock, begin=7, end=7, polls=[])
-    assert await rebuild(reader, clock) == TableReadProgress(0, 0, 0, 0.0)
+    assert await rebuild(reader, clock) == TableReadProgress(0, 0, 0)
     assert clock.monotonic() == 0

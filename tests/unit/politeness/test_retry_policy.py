@@ -13,7 +13,6 @@ from strider.politeness import (
     DB_WRITE_RETRY,
     FETCH_RETRY,
     INFRASTRUCTURE_RETRY,
-    REDIS_RETRY,
     ROBOTS_RETRY,
     RetryPolicy,
 )
@@ -47,7 +46,6 @@ def _waits(ladder: RetryPolicy, chance: Lowest | Highest) -> list[float]:
         pytest.param(FETCH_RETRY, [1, 2, 4], 30, id="fetch", marks=pytest.mark.req("S3.19.4")),
         pytest.param(ROBOTS_RETRY, [2, 4], 10, id="robots"),
         pytest.param(DB_WRITE_RETRY, [0.1, 0.2, 0.4], 5, id="db-write", marks=pytest.mark.req("S3.19.6")),
-        pytest.param(REDIS_RETRY, [0.1, 0.1, 0.1], 1, id="redis-op"),
     ],
 )
 def test_waits_are_those_of_the_table(
@@ -59,9 +57,7 @@ def test_waits_are_those_of_the_table(
 
 
 @pytest.mark.req("S3.19.8")
-@pytest.mark.parametrize(
-    "ladder", [FETCH_RETRY, ROBOTS_RETRY, DB_WRITE_RETRY, REDIS_RETRY], ids=["fetch", "robots", "db", "redis"]
-)
+@pytest.mark.parametrize("ladder", [FETCH_RETRY, ROBOTS_RETRY, DB_WRITE_RETRY], ids=["fetch", "robots", "db"])
 def test_jitter_stays_below_half_a_second_and_within_the_deadline(ladder: RetryPolicy) -> None:
     """More than the wait itself would push the last retry past the deadline."""
     plain, late = _waits(ladder, Lowest()), _waits(ladder, Highest())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strider.urls import RefusedUrl, UrlKeyRules, seen_fingerprint, url_hash, url_key_of, url_key_of_text
+from strider.urls import RefusedUrl, UrlKeyRules, url_hash, url_key_of, url_key_of_text
 
 KEEP_SLASH = UrlKeyRules(drop_trailing_slash=False)
 
@@ -86,18 +86,3 @@ def test_the_hash_names_the_normal_form() -> None:
     text = url_key_of("http://example.org/?b=1&a=2")
 
     assert url_hash(text) == "25a301ceaf34ae21c51ea1443caf3b2fccd26498be3ab0d980ca3c90c2e94a37"
-    assert seen_fingerprint(url_hash(text)) == 2712013387821526561
-
-
-@pytest.mark.parametrize(
-    ("start", "number"),
-    [
-        pytest.param("0000000000000001", 1, id="small"),
-        pytest.param("7fffffffffffffff", 2**63 - 1, id="largest"),
-        pytest.param("8000000000000000", -(2**63), id="smallest"),
-        pytest.param("ffffffffffffffff", -1, id="minus-one"),
-    ],
-)
-def test_a_fingerprint_fits_a_signed_word(start: str, number: int) -> None:
-    """Integer sets hold signed 64-bit numbers; one more bit makes a set five times as large."""
-    assert seen_fingerprint(start + "f" * 48) == number

@@ -47,17 +47,10 @@ PROCESS_STATES: Final[Mapping[str, str]] = {
 """Every value of a process's `state`."""
 
 FAILED: Final = "failed"
-DEGRADED: Final = "degraded"
+"""State of the stack: gave up at the start; the message says why."""
 
-STACK_STATES: Final[Mapping[str, str]] = {
-    STARTING: "something does not answer yet",
-    READY: "everything answers",
-    DEGRADED: "everything answered once, and something does not now",
-    STOPPING: "was asked to stop and has not ended yet",
-    STOPPED: "ended in order",
-    FAILED: "gave up at the start; the message says why",
-}
-"""Every value of the whole stack's state, as the supervisor writes it."""
+DEGRADED: Final = "degraded"
+"""State of the stack: everything answered once, and something does not now."""
 
 SETTLED: Final = frozenset({READY, EXTERNAL, DONE})
 """States that `strider up` waits for."""

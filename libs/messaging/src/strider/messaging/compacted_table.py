@@ -35,7 +35,6 @@ class TableReadProgress:
     """Offsets read, over all partitions; compaction leaves gaps, so more than records."""
     end: int
     """Value of `offset` at the end."""
-    records_per_second: float
 
 
 class CompactedTableReader:
@@ -88,9 +87,9 @@ class CompactedTableReader:
         return {key(raw_key): value(raw_value) for raw_key, raw_value in table.items()}
 
     async def _read(self, unread: _UnreadPartitions, on_record: OnRecord) -> TableReadProgress:
-        started = moved = self._clock.monotonic()
+        moved = self._clock.monotonic()
         records = 0
-        progress = TableReadProgress(0, 0, unread.end, 0.0)
+        progress = TableReadProgress(0, 0, unread.end)
         while await unread.update_positions():
             before = unread.offset
             found = await unread.poll()
@@ -104,9 +103,7 @@ class CompactedTableReader:
                 moved = now
             elif now - moved > self._stall_seconds:
                 raise Unavailable("kafka", f"a rebuild has stalled at offset {unread.offset} of {unread.end}")
-            progress = TableReadProgress(
-                records, unread.offset, unread.end, records / max(now - started, 1e-9)
-            )
+            progress = TableReadProgress(records, unread.offset, unread.end)
             if self._on_progress is not None:
                 self._on_progress(progress)
         return progress

@@ -6,7 +6,6 @@ from .retry_policy import (
     DB_WRITE_RETRY,
     FETCH_RETRY,
     INFRASTRUCTURE_RETRY,
-    REDIS_RETRY,
     ROBOTS_RETRY,
     RetryPolicy,
 )
@@ -27,7 +26,6 @@ __all__ = [
     "INFRASTRUCTURE_RETRY",
     "MAX_CRAWL_DELAY_SECONDS",
     "MAX_ROBOTS_BYTES",
-    "REDIS_RETRY",
     "ROBOTS_RETRY",
     "BreakerSignal",
     "CircuitBreaker",

@@ -73,11 +73,6 @@ DB_WRITE_RETRY: Final = RetryPolicy(
 )
 """100, 200, 400 ms; then the consumer pauses and INFRASTRUCTURE_RETRY applies."""
 
-REDIS_RETRY: Final = RetryPolicy(
-    retries=3, first_seconds=0.1, factor=1, cap_seconds=0.1, jitter_seconds=JITTER_SECONDS, deadline_seconds=1
-)
-"""Three times 100 ms."""
-
 INFRASTRUCTURE_RETRY: Final = RetryPolicy(
     retries=inf,
     first_seconds=0.5,

@@ -1,7 +1,7 @@
 """Execute retry policies: a bounded retry of one call, and the endless backoff of a loop.
 
 `retry` is for calls to stores: it gives up when attempts or deadline are used up. `Backoff` is for loops that
-go on by themselves when a broker or a database is back. Cancellation is never mistaken for a failure.
+continue by themselves when a broker or a database is back. Cancellation is never mistaken for a failure.
 """
 
 from __future__ import annotations

@@ -21,9 +21,6 @@ ATTRIBUTES: Final = frozenset(
 )
 """Attributes of a product; every other name in a table becomes an extra field of the page."""
 
-LIST_ATTRIBUTES: Final = frozenset({"category", "image_urls"})
-"""Attributes of which every text counts; of the others the first."""
-
 GENERAL_PARSER_NAME: Final = "strider"
 """Name of the general parser in records and metrics; reserved."""
 

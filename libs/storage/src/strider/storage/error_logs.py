@@ -6,13 +6,11 @@ published twice, or read again, stays one row. The topics are the source; this t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from strider.contracts.generated.events import DeadLetter
 
-from .postgres import Postgres
 from .upsert import Upsert
 
 MAX_TEXT_CHARACTERS: Final = 32_768
@@ -40,17 +38,6 @@ UPSERT: Final = Upsert(
 )
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class ErrorLogTable:
-    """The table of messages that could not be handled."""
-
-    def __init__(self, postgres: Postgres) -> None:
-        self._postgres = postgres
-
-    async def write(self, letters: Iterable[DeadLetter]) -> int:
-        """Store dead letters; return how many were new."""
-        return await self._postgres.upsert(UPSERT, map(error_log_row, letters))
 
 
 def error_log_row(letter: DeadLetter) -> tuple[Any, ...]:

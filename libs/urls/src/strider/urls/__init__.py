@@ -4,13 +4,13 @@ from strider.contracts.partitioning import registrable_domain
 
 from .addresses import CLOUD_METADATA, HOST_NAME, PRIVATE, PUBLIC, address_kind, address_refusal, host_kind
 from .display import escape_unstorable
-from .file_types import file_extension, file_kind
+from .file_types import file_extension
 from .hosts import domain_of, host_of, origin_of
 from .links import ResolvedLinks, resolve_links
 from .patterns import InvalidPattern, UrlPatterns, compile_patterns
 from .refusals import REFUSAL_DETAILS, REFUSAL_REASONS, RefusedUrl
 from .scope import SCOPE_KINDS, SCOPE_REASONS, CrawlScope, build_scope
-from .url_key import DEFAULT_KEY_RULES, UrlKeyRules, seen_fingerprint, url_hash, url_key_of, url_key_of_text
+from .url_key import DEFAULT_KEY_RULES, UrlKeyRules, url_hash, url_key_of, url_key_of_text
 from .wire_url import MAX_URL_BYTES, to_wire_url
 
 __all__ = [
@@ -37,13 +37,11 @@ __all__ = [
     "domain_of",
     "escape_unstorable",
     "file_extension",
-    "file_kind",
     "host_kind",
     "host_of",
     "origin_of",
     "registrable_domain",
     "resolve_links",
-    "seen_fingerprint",
     "to_wire_url",
     "url_hash",
     "url_key_of",

@@ -84,12 +84,6 @@ def url_hash(key_text: str) -> str:
     return sha256(key_text.encode()).hexdigest()
 
 
-def seen_fingerprint(hash_text: str) -> int:
-    """Return a URL's number in seen-sets: the first 64 bits of its hash, as a signed integer."""
-    number = int(hash_text[:16], 16)
-    return number - (1 << 64) if number >> 63 else number
-
-
 def key_authority(authority: str) -> str:
     """Remove the trailing dot of a host; scheme, case and default port are normalized by the parser."""
     if authority.endswith("."):

@@ -10,9 +10,9 @@ are acknowledged by the broker; a crawl spec is published before the first link 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from strider.contracts.avro.deferred_encoding import encoded_bytes
 from strider.contracts.generated.events import (
@@ -35,6 +35,8 @@ from strider.contracts.generated.topics import (
 )
 from strider.contracts.multipart_pages import closing_reason, has_more_parts
 from strider.contracts.partitioning import shard_of_host
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
+from strider.frontier.ports import SeenLookup
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
 from strider.messaging.ports import Clock, Record
 
@@ -87,28 +89,6 @@ RULES_KEPT: Final = 1_024
 """Crawl specs whose compiled rules are kept; patterns are compiled once for each."""
 
 
-class CrawlSpecs(Protocol):
-    """The published crawl specs."""
-
-    async def known(self, spec_ids: Iterable[str]) -> Mapping[str, CrawlSpecDeclared]:
-        """Return those that exist; raises Unavailable where that is unknown."""
-
-    def declaration(self, spec: CrawlSpecDeclared) -> Publish | None:
-        """Return the event that publishes a spec; None where that was done."""
-
-    def keep(self, specs: Iterable[CrawlSpecDeclared]) -> None:
-        """Keep specs whose publication was acknowledged."""
-
-
-class SeenSet(Protocol):
-    """The frontier's seen-set. Queried only to save messages; the scheduler decides again."""
-
-    async def find_seen(
-        self, fingerprints: Mapping[tuple[int, str], Sequence[int]]
-    ) -> Mapping[tuple[int, str], Sequence[bool]]:
-        """Return, for each (shard, seen scope), which fingerprints are seen; raises Unavailable."""
-
-
 @dataclass(frozen=True, slots=True)
 class IngestionPolicy:
     """Settings that apply to all crawls of a deployment."""
@@ -126,7 +106,7 @@ class SeedIngestion:
 
     def __init__(
         self,
-        specs: CrawlSpecs,
+        specs: CrawlSpecCache,
         *,
         policy: IngestionPolicy,
         clock: Clock,
@@ -204,8 +184,8 @@ class PageIngestion:
 
     def __init__(
         self,
-        specs: CrawlSpecs,
-        seen: SeenSet,
+        specs: CrawlSpecCache,
+        seen: SeenLookup,
         *,
         policy: IngestionPolicy,
         clock: Clock,

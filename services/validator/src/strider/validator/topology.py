@@ -7,11 +7,10 @@ event on pages-validated that closes the entry.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
-from strider.contracts.avro.codec import EncodedMessage
 from strider.contracts.generated.enums import ParseOutcome
-from strider.contracts.generated.events import PageParsed, PageRejected, PageValidated, Verdict
+from strider.contracts.generated.events import PageParsed, PageRejected, PageValidated
 from strider.contracts.generated.topics import (
     PAGES_PARSED,
     PAGES_REJECTED,
@@ -33,6 +32,7 @@ from strider.messaging.ports import Record
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 
+from .adapters import PageSplicer
 from .core import (
     SERVICE,
     ValidationRules,
@@ -64,19 +64,10 @@ failed.
 _log = logger("validator")
 
 
-class ValidatedPageEncoder(Protocol):
-    """Builds the bytes of a validated page."""
-
-    def splice(self, page: PageParsed, record: Record, verdict: Verdict) -> EncodedMessage | None:
-        """Return the validated page's bytes; None if it must be encoded from the event."""
-
-
 class Validator:
     """Validates pages and publishes them, or their rejection. Stateless."""
 
-    def __init__(
-        self, rules: ValidationRules, encoder: ValidatedPageEncoder, *, now_ms: Callable[[], int]
-    ) -> None:
+    def __init__(self, rules: ValidationRules, encoder: PageSplicer, *, now_ms: Callable[[], int]) -> None:
         self._rules = rules
         self._rules_version = rules.version
         self._encoder = encoder

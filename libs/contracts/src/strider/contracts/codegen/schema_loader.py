@@ -43,8 +43,6 @@ NAMESPACE: Final = "strider"
 _FILE_NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\.v[1-9][0-9]*")
 _FIELD_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _RECORD_NAME: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
-_NULLABLE_PARTS: Final = 2
-
 
 _TYPE_KEYS: Final = ("type", "items", "values", "fields")
 

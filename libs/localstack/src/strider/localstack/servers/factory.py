@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Protocol
 
-from strider.localstack.process.child import LaunchSpec
+from strider.localstack.process.monitor import ManagedProcess
 from strider.localstack.process.os_user import (
     OsUser,
     accessible_programs,
@@ -27,29 +27,12 @@ from .postgres import PostgresServer
 from .valkey import ValkeyServer
 
 
-class StackServer(Protocol):
-    """One server. Only `prepare` writes; it is idempotent."""
-
-    @property
-    def name(self) -> str:
-        """One of `kafka`, `postgres`, `redis`."""
+class StackServer(ManagedProcess, Protocol):
+    """One server: `kafka`, `postgres` or `redis`. Only `prepare` writes; it is idempotent."""
 
     @property
     def directory(self) -> Path:
         """Directory of all its data."""
-
-    @property
-    def address(self) -> str:
-        """Value of the environment variable of this server."""
-
-    def prepare(self) -> None:
-        """Prepare its directory for a start, whatever was interrupted before."""
-
-    def launch(self, *, log: Path, pid_file: Path) -> LaunchSpec:
-        """Return the specification of its process."""
-
-    async def probe(self) -> None:
-        """Probe it; StackNotReady says why it does not answer."""
 
 
 PORT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {

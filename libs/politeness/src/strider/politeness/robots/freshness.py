@@ -122,9 +122,6 @@ class OriginRobots:
         )
 
 
-UNKNOWN_ROBOTS: Final = OriginRobots()
-
-
 @dataclass(frozen=True, slots=True)
 class RobotsResponse:
     """Outcome of one request for a robots.txt."""

@@ -10,11 +10,14 @@ import random
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from strider.messaging.ports import Header, Record
+
+if TYPE_CHECKING:
+    from .span_export import SpanRecorder
 
 TRACEPARENT: Final = "traceparent"
 
@@ -53,20 +56,10 @@ def current_trace_id() -> str | None:
     return None if traceparent is None else traceparent[3:35].decode("ascii")
 
 
-class TraceRecorder(Protocol):
-    """Records spans."""
-
-    def span(self, record: Record, arrived: bytes, group: str) -> AbstractContextManager[None]:
-        """Record the handling of a message, and make its span the current trace meanwhile."""
-
-    def close(self, timeout_seconds: float) -> None:
-        """Export what waits and stop."""
-
-
 class MessageTracer:
     """Makes the trace of a message current while it is handled, and begins new traces."""
 
-    def __init__(self, *, sample: float, recorder: TraceRecorder | None = None) -> None:
+    def __init__(self, *, sample: float, recorder: SpanRecorder | None = None) -> None:
         self._recorder = recorder
         self._sample = 0.0 if recorder is None else sample
         self._random = random.Random(secrets.randbits(64))  # noqa: S311  # ids, unlike in each process

@@ -8,9 +8,8 @@ to entries that would wait for long.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final
 
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.partitioning import shard_of_host
@@ -26,8 +25,6 @@ from strider.scheduler.shard.shard import OwnedShard
 from .topic_follower import EventFeed, TopicFollower
 
 _log = logger("scheduler")
-
-NOBODY: Final[Mapping[int, OwnedShard]] = {}
 
 
 class JobCommandsHandler:
