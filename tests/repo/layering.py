@@ -83,6 +83,18 @@ CLIENTS = {
 }
 """Client library → the only folders that may import it."""
 
+OUTPUT_MODULE = "output.py"
+STREAM_MODULE = "stdio.py"
+"""The module of the command line that prints, and the one that opens and guards its streams."""
+
+PRINTING = frozenset({"print", "typer.echo", "click.echo", "sys.stdout.write", "sys.stderr.write"})
+
+COLUMN_WIDTH = re.compile(r".?[<>^]\d.*|\d+")
+"""Format of a value that is aligned by hand."""
+
+LISTINGS = frozenset({"list"})
+"""Commands that list things."""
+
 SERVICE_FILES = ("__init__", "__main__", "settings", "core", "topology", "adapters")
 
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:home|root|Users|work)/[\w.]")
@@ -225,6 +237,52 @@ def stray_clients(root: Path) -> list[str]:
                     f"{where}:{line}: {module} may be imported only in {', '.join(homes) or 'tests'}"
                 )
     return found
+
+
+def stray_output(root: Path) -> list[str]:
+    """Ways of printing beside the one module for it; in commands also own JSON and own columns."""
+    found = []
+    package = root / "cli/src/strider/cli"
+    for path in sources(root):
+        if package not in path.parents or path in {package / OUTPUT_MODULE, package / STREAM_MODULE}:
+            continue
+        where, is_command = path.relative_to(root), package / "commands" in path.parents
+        for line, module in imports(path):
+            if module.split(".")[0] == "rich":
+                found.append(f"{where}:{line}: only {OUTPUT_MODULE} may import rich")
+        for node in ast.walk(parsed(path)):
+            name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if name in PRINTING or (is_command and name == "json.dumps"):
+                found.append(f"{where}:{node.lineno}: print with {OUTPUT_MODULE}, not with {name}")
+            elif is_command and isinstance(node, ast.FormattedValue) and _is_aligned(node):
+                found.append(f"{where}:{node.lineno}: print_table and print_fields align, not a format")
+    return found
+
+
+def _is_aligned(value: ast.FormattedValue) -> bool:
+    parts = value.format_spec.values if isinstance(value.format_spec, ast.JoinedStr) else []
+    text = "".join(str(part.value) for part in parts if isinstance(part, ast.Constant))
+    return COLUMN_WIDTH.fullmatch(text) is not None
+
+
+def listings_without_json(root: Path) -> list[str]:
+    """Commands that list things and have no option --json like all others."""
+    found = []
+    for path in sources(root):
+        for node in ast.walk(parsed(path)):
+            if not isinstance(node, ast.FunctionDef) or not any(map(_is_listing, node.decorator_list)):
+                continue
+            kinds = [ast.unparse(each.annotation) for each in node.args.args if each.annotation is not None]
+            if "AsJson" not in kinds:
+                found.append(f"{path.relative_to(root)}:{node.lineno}: {node.name} has no `as_json: AsJson`")
+    return found
+
+
+def _is_listing(decorator: ast.expr) -> bool:
+    if not isinstance(decorator, ast.Call) or ast.unparse(decorator.func) != "app.command":
+        return False
+    named = [*decorator.args, *(each.value for each in decorator.keywords if each.arg == "name")]
+    return any(isinstance(each, ast.Constant) and each.value in LISTINGS for each in named)
 
 
 def missing_service_files(root: Path) -> list[str]:

@@ -27,6 +27,10 @@ RULES: dict[Rule, dict[str, str]] = {
     layering.impure_cores: {"services/a/src/strider/a/core.py": "import time"},
     layering.impure_calls: {"services/a/src/strider/a/core.py": "moment = datetime.now(UTC)"},
     layering.stray_clients: {"services/a/src/strider/a/adapters.py": "import aiokafka"},
+    layering.stray_output: {"cli/src/strider/cli/crawl/a.py": "print('done')"},
+    layering.listings_without_json: {
+        "cli/src/strider/cli/commands/a.py": '@app.command("list")\ndef list_all(dsn: Dsn) -> None: ...'
+    },
     layering.missing_service_files: {
         "services/a/pyproject.toml": "",
         "services/a/src/strider/a/core.py": "",
@@ -109,6 +113,25 @@ def test_every_impure_call_is_seen(text: str, tmp_path: Path) -> None:
     path.write_text(text)
 
     assert len(layering.impure_calls(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        pytest.param("crawl/a.py", "typer.echo('done')", id="echo"),
+        pytest.param("crawl/a.py", "sys.stdout.write('done')", id="stream"),
+        pytest.param("explain/a.py", "from rich.table import Table", id="own-table"),
+        pytest.param("commands/a.py", "text = json.dumps(run)", id="own-json"),
+        pytest.param("commands/a.py", "text = f'{name:<9} {url}'", id="own-columns"),
+        pytest.param("commands/a.py", "text = f'{name:9} {url}'", id="own-width"),
+    ],
+)
+def test_every_own_way_of_printing_is_seen(where: str, text: str, tmp_path: Path) -> None:
+    path = tmp_path / "cli/src/strider/cli" / where
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+
+    assert len(layering.stray_output(tmp_path)) == 1
 
 
 def test_no_foreign_lock_file_is_kept() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import sys
@@ -11,7 +12,15 @@ import pytest
 import typer
 
 from strider.cli.exit_codes import CommandExit
-from strider.cli.output import ProgressLine, fail, print_fields, print_json, print_table
+from strider.cli.output import (
+    ProgressLine,
+    fail,
+    print_fields,
+    print_json,
+    print_listing,
+    print_styled,
+    print_table,
+)
 
 
 def test_a_table_in_a_pipe_is_never_wrapped_and_has_no_blanks_at_the_end(
@@ -71,3 +80,30 @@ def test_a_progress_line_is_cut_at_the_width_of_the_terminal(monkeypatch: pytest
         ProgressLine().show("0123456789" * 5)
 
         assert screen.read1(100) == b"\r\x1b[K0123456789012345678"
+
+
+@pytest.mark.parametrize(
+    ("objects", "printed"),
+    [
+        pytest.param([{"id": "a"}], ["name", "a"], id="rows"),
+        pytest.param([], ["no runs"], id="nothing"),
+    ],
+)
+def test_a_listing_is_a_table_or_says_that_it_is_empty(
+    objects: list[dict[str, str]], printed: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [(each["id"],) for each in objects]
+    print_listing(objects, ("name",), rows, as_json=False, empty="no runs")
+    print_listing(objects, ("name",), rows, as_json=True, empty="no runs")
+
+    *lines, as_json = capsys.readouterr().out.splitlines()
+    assert lines == printed
+    assert json.loads(as_json) == objects
+
+
+def test_styles_are_left_out_in_a_pipe_and_long_lines_are_not_wrapped(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_styled(("kafka", "bold red"), " " + "x" * 300)
+
+    assert capsys.readouterr().out == "kafka " + "x" * 300 + "\n"

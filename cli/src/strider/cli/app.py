@@ -19,7 +19,7 @@ from strider.runtime.settings.validation_messages import strip_prefixes, validat
 
 from .connections import KAFKA, POSTGRES, REDIS, override_environment
 from .exit_codes import CommandExit
-from .output import fail
+from .output import fail, print_text
 from .profiles import ProfileError, load_profile
 from .stdio import open_streams, run_command
 from .suggestions import unknown_name
@@ -120,7 +120,7 @@ app = typer.Typer(
 
 def _print_version(is_wanted: bool) -> None:
     if is_wanted:
-        typer.echo(f"strider {version('strider-cli')}")
+        print_text(f"strider {version('strider-cli')}")
         raise typer.Exit
 
 

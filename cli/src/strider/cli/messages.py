@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -13,6 +12,7 @@ from typing import Any, Final
 from strider.contracts import TOPICS, Topic
 from strider.messaging.topics.tail import TailedMessage
 
+from .output import json_text
 from .suggestions import closest
 
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -40,11 +40,11 @@ def message_json(message: TailedMessage, *, encoding: str = "utf-8") -> str:
     if message.reason is not None:
         shown |= {"error": message.reason, "detail": message.detail}
     shown["value"] = _json_value(record.value if message.event is None else message.event.to_record())
-    text = json.dumps(shown, ensure_ascii=False)
+    text = json_text(shown, ascii_only=False)
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        return json.dumps(shown)
+        return json_text(shown)
     return text
 
 

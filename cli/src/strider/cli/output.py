@@ -10,7 +10,8 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from functools import lru_cache
+from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
 import typer
 
@@ -26,6 +27,24 @@ PIPE_COLUMNS: Final = 10_000
 CLEAR_LINE: Final = "\r\x1b[K"
 
 
+def print_text(
+    text: object = "", *, end: str = "\n", flush: bool = False, stream: IO[str] | None = None
+) -> None:
+    """Print a text of the result: to standard output, or to the file that the command writes."""
+    print(text, end=end, flush=flush, file=stream)
+
+
+def json_text(
+    value: Any,
+    *,
+    indent: int | None = None,
+    default: Callable[[Any], Any] | None = None,
+    ascii_only: bool = True,
+) -> str:
+    """Return a value as JSON: on one line, or indented for values that people read."""
+    return json.dumps(value, indent=indent, default=default, ensure_ascii=ascii_only)
+
+
 def print_json(
     value: Any,
     *,
@@ -33,14 +52,40 @@ def print_json(
     default: Callable[[Any], Any] | None = None,
     ascii_only: bool = True,
 ) -> None:
-    """Print a value as JSON: on one line, or indented for values that people read."""
-    print(json.dumps(value, indent=indent, default=default, ensure_ascii=ascii_only))
+    """Print a value as `json_text` writes it."""
+    print_text(json_text(value, indent=indent, default=default, ascii_only=ascii_only))
+
+
+def print_listing(
+    objects: Sequence[Any],
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str | Text]],
+    *,
+    as_json: bool,
+    empty: str,
+    wrapped: Sequence[str] = (),
+    default: Callable[[Any], Any] | None = None,
+) -> None:
+    """Print what a command lists: with `--json` an array of the objects, else a table, or why it is empty."""
+    if as_json:
+        print_json(objects, default=default)
+    elif rows:
+        print_table(headers, rows, wrapped=wrapped)
+    else:
+        print_text(empty)
 
 
 def print_table(
     headers: Sequence[str], rows: Sequence[Sequence[str | Text]], *, wrapped: Sequence[str] = ()
 ) -> None:
-    """Print rows in aligned columns; only the columns named in `wrapped` are broken on a narrow terminal."""
+    """Print rows as `table_text` aligns them."""
+    print_text(table_text(headers, rows, wrapped=wrapped))
+
+
+def table_text(
+    headers: Sequence[str], rows: Sequence[Sequence[str | Text]], *, wrapped: Sequence[str] = ()
+) -> str:
+    """Align rows in columns; only the columns named in `wrapped` are broken on a narrow terminal."""
     from rich.table import Table  # noqa: PLC0415  # most commands print no table
     from rich.text import Text  # noqa: PLC0415
 
@@ -49,25 +94,37 @@ def print_table(
         table.add_column(header, no_wrap=header not in wrapped, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
-    console = open_console()
+    console = _console(sys.stdout)
     with console.capture() as capture:
         console.print(table)
-    for line in capture.get().splitlines():
-        print(line.rstrip())
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
 def print_fields(fields: Mapping[str, str]) -> None:
     """Print the fields of one object, a line each."""
     width = max(map(len, fields), default=0)
     for name, value in fields.items():
-        print(f"{name:<{width}}  {value}".rstrip())
+        print_text(f"{name:<{width}}  {value}".rstrip())
 
 
-def open_console() -> Console:
-    """Return a console for standard output that neither highlights nor wraps in a pipe."""
+def styled(*parts: str | tuple[str, str]) -> Text:
+    """Return a text of parts, some of them with a style; the style is left out in a pipe."""
+    from rich.text import Text  # noqa: PLC0415  # as above
+
+    return Text.assemble(*parts)
+
+
+def print_styled(*parts: str | tuple[str, str]) -> None:
+    """Print a text of parts with styles on one line at any width, so that it can be copied."""
+    _console(sys.stdout).print(styled(*parts), soft_wrap=True)
+
+
+@lru_cache(maxsize=1)
+def _console(stream: IO[str]) -> Console:
+    """Return a console that neither highlights nor wraps in a pipe; a followed log prints many lines."""
     from rich.console import Console  # noqa: PLC0415  # as above
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_COLUMNS)
+    return Console(file=stream, highlight=False, width=None if stream.isatty() else PIPE_COLUMNS)
 
 
 def print_status(text: str) -> None:

@@ -39,7 +39,12 @@ async def _strider(dsn: str, *arguments: str) -> tuple[int, list[dict[str, Any]]
     )
     out, _ = await run.communicate()
     assert run.returncode is not None
-    told = [json.loads(line) for line in out.splitlines() if line.startswith(b"{")]
+    told = [
+        each
+        for line in out.splitlines()
+        if line.startswith((b"{", b"["))
+        for each in ([json.loads(line)] if line.startswith(b"{") else json.loads(line))
+    ]
     return run.returncode, told, out.decode()
 
 

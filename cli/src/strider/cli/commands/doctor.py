@@ -15,7 +15,7 @@ import typer
 
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AsJson
-from strider.cli.output import print_json, print_table
+from strider.cli.output import print_json, print_table, print_text, styled
 
 if TYPE_CHECKING:
     from strider.cli.doctor.checks import CheckReport
@@ -50,11 +50,9 @@ def doctor(
 
 
 def _print_report(report: CheckReport) -> None:
-    from rich.text import Text  # noqa: PLC0415  # as above
-
     rows = [
         (
-            Text(each.status.value, style=STYLES[each.status.value]),
+            styled((each.status.value, STYLES[each.status.value])),
             each.name,
             f"{each.detail} → {each.remedy}" if each.remedy else each.detail,
         )
@@ -62,4 +60,4 @@ def _print_report(report: CheckReport) -> None:
     ]
     print_table(("status", "check", "finding"), rows, wrapped=("finding",))
     counts = [sum(each.status.value == status for each in report.findings) for status in ("fault", "warning")]
-    print(f"\n{counts[0]} faults, {counts[1]} warnings, {len(report.findings)} findings")
+    print_text(f"\n{counts[0]} faults, {counts[1]} warnings, {len(report.findings)} findings")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 import typer
@@ -16,7 +17,7 @@ from strider.cli.explain.decision_steps import DecisionStep, UrlEvidence, decisi
 from strider.cli.explain.subject import UrlSubject, parse_subject
 from strider.cli.frontier.client import FrontierClient, open_frontier_client
 from strider.cli.options import AsJson, Bootstrap
-from strider.cli.output import fail, print_json
+from strider.cli.output import fail, print_json, print_table, print_text
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.contracts.generated.topics import CRAWL_SPECS, FRONTIER
 from strider.contracts.partitioning import shard_of_host
@@ -52,12 +53,10 @@ def explain(  # noqa: PLR0917  # options, which are given by name
         by_job = {name: [each.to_json() for each in found] for name, found in jobs.items()}
         print_json({"url": subject.url, "normalise": first.to_json(), "jobs": by_job})
     else:
-        print(_step_line(first))
-        for name, found in jobs.items():
-            if len(jobs) > 1:
-                print(f"in job {name}:")
-            for step in found:
-                print(_step_line(step))
+        _print_steps([first] if len(jobs) != 1 else [first, *next(iter(jobs.values()))])
+        for name, found in jobs.items() if len(jobs) > 1 else ():
+            print_text(f"in job {name}:")
+            _print_steps(found)
     if subject.refusal:
         raise typer.Exit(CommandExit.FAILED)
 
@@ -119,6 +118,6 @@ def _normalization(subject: UrlSubject) -> DecisionStep:
     return DecisionStep("normalise", "yes", f"fetched as {subject.url}, key {subject.key}")
 
 
-def _step_line(step: DecisionStep) -> str:
-    name = STEP_NAMES.get(step.step, step.step)
-    return f"{name:<11} {step.result:<8} {step.text}"
+def _print_steps(steps: Sequence[DecisionStep]) -> None:
+    rows = [(STEP_NAMES.get(step.step, step.step), step.result, step.text) for step in steps]
+    print_table(("step", "result", "reason"), rows, wrapped=("reason",))

@@ -6,8 +6,6 @@ Exit code 1: a URL was neither fetched nor unchanged.
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
@@ -18,7 +16,7 @@ import typer
 
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AllowPrivate, AsJsonLines, Contact, Headers, UserAgent
-from strider.cli.output import fail, log_to_stderr
+from strider.cli.output import fail, json_text, log_to_stderr, print_text
 
 if TYPE_CHECKING:
     from strider.cli.fetch.client import FetchAttempt, FetchOptions
@@ -148,8 +146,8 @@ async def _fetch(
                 else await fetcher.fetch(url, options)
             )
             result = report.fetch_report(text, attempts, options=options, settings=settings)
-            typer.echo(json.dumps(result) if as_json else "\n".join(report.report_lines(result)))
-            sys.stdout.flush()
+            lines = [json_text(result)] if as_json else report.report_lines(result)
+            print_text("\n".join(lines), flush=True)
             is_complete = is_complete and result["outcome"] in report.SUCCESS_OUTCOMES
             if output is not None:
                 await asyncio.to_thread(output.write_bytes, attempts[-1].body)

@@ -15,7 +15,7 @@ from strider.cli.confirmation import confirm
 from strider.cli.connections import REDIS, open_redis, require_address, run_reported
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AsJson, DryRun, Yes
-from strider.cli.output import ProgressLine, fail, print_json, warn
+from strider.cli.output import ProgressLine, fail, print_listing, print_text, warn
 from strider.frontier.redis.admin import ABSENT, READY, ShardAdmin, ShardState
 from strider.runtime.clocks import SystemClock
 from strider.runtime.settings.types import parse_duration
@@ -37,16 +37,13 @@ Shards = Annotated[
 def list_shards(shard: Shard = None, shards: Shards = 12, as_json: AsJson = False) -> None:
     """Show the state of each shard."""
     states = _run(lambda tending: _load_states(tending, _chosen(shard, shards)))
-    if as_json:
-        print_json([asdict(state) for state in states])
-        return
-    for state in states:
-        progress = "" if state.state == READY else f", {state.share:.0%}"
-        print(
-            f"shard {state.shard}: {state.state}{progress}, {state.queued} queued, "
-            f"{state.in_ring} in the pipeline, epoch {state.epoch:x}, "
-            f"clock off by {state.offset_ms / 1000:g} s"
-        )
+    print_listing(
+        [asdict(state) for state in states],
+        ("shard", "state", "rebuilt", "queued", "in the pipeline", "epoch", "clock off by"),
+        [_shard_row(state) for state in states],
+        as_json=as_json,
+        empty="no shards",
+    )
 
 
 @app.command()
@@ -63,7 +60,7 @@ def rebuild(
     seconds, chosen = _seconds("--wait", wait), _chosen(shard, shards)
     if dry_run:
         for state in _run(lambda tending: _load_states(tending, chosen)):
-            print(f"would rebuild shard {state.shard} ({state.state}, {state.queued} queued)")
+            print_text(f"would rebuild shard {state.shard} ({state.state}, {state.queued} queued)")
         return
     confirm(
         f"Drop the working set of {len(chosen)} shards and rebuild it? They release nothing meanwhile.",
@@ -75,7 +72,7 @@ def rebuild(
             f"not ready after {wait}: shards {', '.join(map(str, late))}; is a scheduler running?",
             CommandExit.FAILED,
         )
-    print(f"rebuilt: {len(chosen)} shards")
+    print_text(f"rebuilt: {len(chosen)} shards")
 
 
 @app.command()
@@ -92,7 +89,20 @@ def recover(
     chosen = _chosen(shard, shards)
     confirm(f"Requeue requests not started for {older_than} in {len(chosen)} shards?", is_confirmed=yes)
     ended = _run(lambda tending: _recover(tending, chosen, older_than_ms=milliseconds))
-    print(f"requeued: {ended}")
+    print_text(f"requeued: {ended}")
+
+
+def _shard_row(state: ShardState) -> tuple[str, ...]:
+    rebuilt = "" if state.state == READY else f"{state.share:.0%}"
+    counts = str(state.queued), str(state.in_ring)
+    return (
+        str(state.shard),
+        state.state,
+        rebuilt,
+        *counts,
+        f"{state.epoch:x}",
+        f"{state.offset_ms / 1000:g} s",
+    )
 
 
 async def _load_states(tending: ShardAdmin, shards: Sequence[int]) -> list[ShardState]:

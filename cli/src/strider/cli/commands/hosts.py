@@ -16,7 +16,7 @@ from strider.cli.exit_codes import CommandExit
 from strider.cli.explain.facts import host_fact, time_of_ms, time_text
 from strider.cli.frontier.client import FrontierClient, open_frontier_client
 from strider.cli.options import AsJson, Bootstrap
-from strider.cli.output import fail, print_json
+from strider.cli.output import fail, print_json, print_text
 from strider.contracts.generated.enums import HostRecordKind
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import HostRecorded
@@ -43,14 +43,14 @@ def list_hosts(bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
         return
     now_ms = round(time.time() * 1000)
     for record in records:
-        print(host_fact(record, now_ms=now_ms).text)
+        print_text(host_fact(record, now_ms=now_ms).text)
     recorded = {record.group for record in records}
     for group in sorted(
         group for group, bar in orders.manual_blocks.items() if bar.until_ms and group not in recorded
     ):
-        print(f"{group} is to be blocked; its scheduler has not confirmed it yet.")
+        print_text(f"{group} is to be blocked; its scheduler has not confirmed it yet.")
     if not records and not orders.manual_blocks:
-        print("no host has a record")
+        print_text("no host has a record")
 
 
 @app.command()
@@ -67,8 +67,8 @@ def show(name: Host, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None
         )
     else:
         for record in records:
-            print(host_fact(record, now_ms=round(time.time() * 1000)).text)
-        print(_live_text(live))
+            print_text(host_fact(record, now_ms=round(time.time() * 1000)).text)
+        print_text(_live_text(live))
     if not records and (live is None or not (live.queued or live.next_request_ms)):
         fail(f"no record of {group}", CommandExit.FAILED)
 
@@ -89,7 +89,7 @@ def block(
         print_json({"group": group, "wish": JobEventKind.BLOCK_HOST.value, **about})
     else:
         until = time_text(time_of_ms(until_ms)) if until_ms else "it is unblocked"
-        print(f"{group} is blocked until {until}")
+        print_text(f"{group} is blocked until {until}")
 
 
 @app.command()
@@ -102,7 +102,7 @@ def unblock(name: Host, bootstrap: Bootstrap = "", as_json: AsJson = False) -> N
         state = {"was_blocked": is_barred, "rests_until_ms": rests_until_ms}
         print_json({"group": group, "wish": JobEventKind.UNBLOCK_HOST.value, **state})
     else:
-        print(unblocked_text(group, record, is_barred=is_barred, now_ms=now_ms))
+        print_text(unblocked_text(group, record, is_barred=is_barred, now_ms=now_ms))
 
 
 def unblocked_text(group: str, record: HostRecorded | None, *, is_barred: bool, now_ms: int) -> str:

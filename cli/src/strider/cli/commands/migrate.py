@@ -17,7 +17,7 @@ from strider.cli.confirmation import confirm
 from strider.cli.connections import POSTGRES, MissingAddress, reported_failures, require_address, run_reported
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AsJson, Dsn, Yes
-from strider.cli.output import fail, print_json
+from strider.cli.output import fail, print_json, print_table, print_text
 from strider.storage import migrations
 from strider.storage.errors import MigrationFailed
 from strider.storage.migrations import DatabaseStatus, MigrationPlan
@@ -76,10 +76,10 @@ def status(as_json: AsJson = False, dsn: Dsn = "") -> None:
     if as_json:
         print_json(_status_json(found))
     else:
-        for mark, steps in (("done", found.done), ("pending", found.pending)):
-            for step in steps:
-                print(f"{mark:8} {step.name}  {step.title}")
-        print(f"{_database_name(address)} is at {found.current}, {len(found.pending)} pending")
+        states = (("done", found.done), ("pending", found.pending))
+        rows = [(state, step.name, step.title) for state, steps in states for step in steps]
+        print_table(("state", "revision", "title"), rows)
+        print_text(f"{_database_name(address)} is at {found.current}, {len(found.pending)} pending")
     raise typer.Exit(CommandExit.DONE if found.is_current else CommandExit.FAILED)
 
 
@@ -97,7 +97,7 @@ def new(
     except MigrationFailed as failure:
         fail(str(failure), CommandExit.FAILED)
     for path in paths:
-        print(path)
+        print_text(path)
 
 
 async def _make_plan(dsn: str, plan: Callable[[str], MigrationPlan]) -> MigrationPlan:
@@ -123,15 +123,15 @@ def _run(work: Callable[[], Awaitable[T]]) -> T:
 
 def _print_result(plan: MigrationPlan, dsn: str) -> None:
     if not plan.steps:
-        print(f"{_database_name(dsn)} is at {plan.target}, nothing to do")
+        print_text(f"{_database_name(dsn)} is at {plan.target}, nothing to do")
         return
     for step in plan.steps:
-        print(f"{step.name}  {step.title}")
-    print(f"{_database_name(dsn)} was at {plan.start}, is at {plan.target}")
+        print_text(f"{step.name}  {step.title}")
+    print_text(f"{_database_name(dsn)} was at {plan.start}, is at {plan.target}")
 
 
 def _print_plan(plan: MigrationPlan) -> None:
-    print(plan.sql.rstrip() or f"-- at {plan.start}, nothing to do")
+    print_text(plan.sql.rstrip() or f"-- at {plan.start}, nothing to do")
 
 
 def _status_json(found: DatabaseStatus) -> dict[str, object]:

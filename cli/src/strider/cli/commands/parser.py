@@ -24,11 +24,11 @@ def parser() -> None:
 
 
 @app.command("list")
-def list_parsers() -> None:
+def list_parsers(as_json: AsJson = False) -> None:
     """List the installed site parsers, and what is wrong with them."""
     from strider.cli.site_parsers.inspection import print_installed  # noqa: PLC0415  # --help is fast
 
-    raise typer.Exit(print_installed())
+    raise typer.Exit(print_installed(as_json=as_json))
 
 
 @app.command("new")

@@ -5,7 +5,6 @@ Never prints a password. Exit code 1: a proxy does not work, or is not in the ta
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, Final, TypeVar
 
@@ -13,8 +12,8 @@ import typer
 
 from strider.cli.connections import run_reported
 from strider.cli.exit_codes import CommandExit
-from strider.cli.options import AsJsonLines, Dsn
-from strider.cli.output import fail, print_json
+from strider.cli.options import AsJson, AsJsonLines, Dsn
+from strider.cli.output import fail, print_json, print_listing, print_text
 
 NO_PROXIES: Final = "no proxies: set CRAWLER_PROXY_URLS, or run: strider proxies add URL"
 
@@ -27,16 +26,13 @@ Page = Annotated[str, typer.Argument(help="Page to fetch through each proxy; wit
 
 
 @app.command("list")
-def list_all(as_json: AsJsonLines = False, dsn: Dsn = "") -> None:
+def list_all(as_json: AsJson = False, dsn: Dsn = "") -> None:
     """List the proxies of CRAWLER_PROXY_URLS, else those of the table with their statistics."""
     from strider.cli.fetch.proxies_client import list_proxies, proxy_json  # noqa: PLC0415  # --help is fast
 
-    proxies = _run(lambda: list_proxies(dsn))
-    for proxy in proxies:
-        fields = proxy_json(proxy)
-        print(json.dumps(fields) if as_json else _proxy_line(fields))
-    if not proxies and not as_json:
-        print(NO_PROXIES)
+    proxies = [proxy_json(proxy) for proxy in _run(lambda: list_proxies(dsn))]
+    headers = ("proxy", "state", "user", "successes", "failures in a row", "mean ms")
+    print_listing(proxies, headers, [_proxy_row(each) for each in proxies], as_json=as_json, empty=NO_PROXIES)
 
 
 @app.command("test")
@@ -48,14 +44,14 @@ def check_dependencies(url: Page = "", as_json: AsJsonLines = False, dsn: Dsn = 
         all_work = True
         proxies = await list_proxies(dsn)
         if not proxies and not as_json:
-            print(NO_PROXIES)
+            print_text(NO_PROXIES)
         for proxy in proxies:
             result = await check_proxy(proxy, url)
             all_work = all_work and bool(result["works"])
             if as_json:
                 print_json(result)
             else:
-                print(_result_line(result))
+                print_text(_result_line(result))
         return all_work
 
     all_work = _run(run)
@@ -69,7 +65,7 @@ def add(urls: Urls, dsn: Dsn = "") -> None:
 
     names = _run(lambda: add_proxies(urls, dsn))
     for name in names:
-        print(f"added {name}")
+        print_text(f"added {name}")
 
 
 @app.command()
@@ -79,7 +75,7 @@ def remove(urls: Urls, dsn: Dsn = "") -> None:
 
     removed = _run(lambda: remove_proxies(urls, dsn))
     for name, was_there in removed:
-        print(f"removed {name}" if was_there else f"there is no {name}")
+        print_text(f"removed {name}" if was_there else f"there is no {name}")
     all_there = all(was_there for _, was_there in removed)
     raise typer.Exit(CommandExit.DONE if all_there else CommandExit.FAILED)
 
@@ -89,7 +85,7 @@ def key() -> None:
     """Print a new key for CRAWLER_PROXY_KEY."""
     from strider.storage.encryption import generate_key  # noqa: PLC0415  # as above
 
-    print(generate_key())
+    print_text(generate_key())
 
 
 def _run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -99,11 +95,10 @@ def _run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         fail(str(failure), CommandExit.USAGE)
 
 
-def _proxy_line(fields: dict[str, Any]) -> str:
+def _proxy_row(fields: dict[str, Any]) -> tuple[str, ...]:
     state = "in use" if fields["is_active"] else "disabled"
-    account = f" as {fields['username']}" if fields["username"] else ""
-    counts = f"{fields['success_count']} successes, {fields['failure_count']} failures in a row"
-    return f"{state:9} {fields['proxy']}{account}  {counts}, {fields['average_ms']:.0f} ms"
+    counts = str(fields["success_count"]), str(fields["failure_count"])
+    return fields["proxy"], state, fields["username"] or "", *counts, f"{fields['average_ms']:.0f}"
 
 
 def _result_line(result: dict[str, Any]) -> str:
@@ -111,4 +106,4 @@ def _result_line(result: dict[str, Any]) -> str:
     account = f" as {result['username']}" if result["username"] else ""
     text = f"{result['error']}: {result['message']}" if result["error"] else f"{result['total_ms']:.0f} ms"
     status = f"status {result['status']}, " if result["status"] else ""
-    return f"{mark:6} {result['proxy']}{account}  {status}{text}"
+    return f"{mark}  {result['proxy']}{account}  {status}{text}"

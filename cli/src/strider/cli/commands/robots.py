@@ -6,7 +6,6 @@ Exit code 1: a URL is denied.
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +14,7 @@ import typer
 
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AllowPrivate, AsJsonLines, Contact
-from strider.cli.output import fail
+from strider.cli.output import fail, json_text, print_text
 
 app = typer.Typer(no_args_is_help=True, help="Evaluate robots.txt files.")
 
@@ -56,7 +55,7 @@ def check(  # noqa: PLR0917  # options, which are given by name
     except ValueError as wrong:
         fail(str(wrong), CommandExit.USAGE)
     for report in reports:
-        typer.echo(json.dumps(report) if as_json else "\n".join(report_lines(report)))
+        print_text(json_text(report) if as_json else "\n".join(report_lines(report)))
     all_allowed = all(report["allowed"] for report in reports)
     raise typer.Exit(CommandExit.DONE if all_allowed else CommandExit.FAILED)
 

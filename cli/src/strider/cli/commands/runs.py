@@ -19,7 +19,7 @@ from strider.cli.frontier.client import FrontierClient, open_frontier_client
 from strider.cli.frontier.run_log import print_run_log
 from strider.cli.frontier.task_counts import count_tasks
 from strider.cli.options import AsJson, AsJsonLines, Bootstrap, DryRun, Yes
-from strider.cli.output import fail, print_fields, print_json, print_table, warn
+from strider.cli.output import fail, print_fields, print_json, print_listing, print_text, warn
 from strider.cli.suggestions import closest
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.ids import ADHOC_JOB_ID
@@ -65,14 +65,13 @@ class RunView:
 def list_runs(bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
     """List the runs in the frontier."""
     runs, glance = run_with_broker(bootstrap, _load_runs)
-    if as_json:
-        print_json([asdict(run) for run in runs])
-        return
-    if runs:
-        rows = [(run.execution_id, run.state, str(run.open), str(run.accepted), run.job_id) for run in runs]
-        print_table(("run", "state", "open", "accepted", "job"), rows)
-    else:
-        print("no runs in the frontier")
+    print_listing(
+        [asdict(run) for run in runs],
+        ("run", "state", "open", "accepted", "job"),
+        [(run.execution_id, run.state, str(run.open), str(run.accepted), run.job_id) for run in runs],
+        as_json=as_json,
+        empty="no runs in the frontier",
+    )
     _warn_unready(glance)
 
 
@@ -186,7 +185,9 @@ def _publish(command: _Command, bootstrap: str, *, as_json: bool) -> None:
         return
     for each in results:
         already = "" if each["is_new"] else " already"
-        print(f"{each['id']} {run_state_text(RunState(each['state']))}{already}; {each['open']} entries open")
+        print_text(
+            f"{each['id']} {run_state_text(RunState(each['state']))}{already}; {each['open']} entries open"
+        )
 
 
 async def _publish_to(target: BrokerTarget, command: _Command) -> list[dict[str, Any]]:
@@ -215,7 +216,7 @@ def _print_affected(command: _Command, bootstrap: str, *, as_json: bool) -> None
         print_json([asdict(run) for run in runs])
         return
     for run in runs:
-        print(f"would {command.kind.value} {run.execution_id} ({run.state}, {run.open} entries open)")
+        print_text(f"would {command.kind.value} {run.execution_id} ({run.state}, {run.open} entries open)")
 
 
 async def _runs_of(frontier: FrontierClient, command: _Command) -> list[RunView]:

@@ -14,7 +14,7 @@ import typer
 
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AsJson
-from strider.cli.output import fail, print_json, print_table, warn
+from strider.cli.output import fail, json_text, print_json, print_listing, print_text, warn
 from strider.cli.suggestions import unknown_name
 from strider.contracts import TOPICS
 from strider.contracts.avro.compatibility import VersionIncompatibility, check_versions
@@ -66,12 +66,12 @@ def list_schemas(as_json: AsJson = False) -> None:
         }
         for name in book.names()
     ]
-    if as_json:
-        print_json(rows, indent=1)
-        return
-    print_table(
+    print_listing(
+        rows,
         ("schema", "fingerprint", "topics"),
         [(str(row["name"]), str(row["fingerprint"]), ", ".join(row["topics"])) for row in rows],
+        as_json=as_json,
+        empty="no schemas",
         wrapped=("topics",),
     )
 
@@ -89,10 +89,10 @@ def show(
     book = SchemaStore.bundled()
     name = _find_schema(book, name)
     schema = json.loads(book.definition(name))
-    print(
+    print_text(
         canonical_form(parse_schema_tree(schema))
         if canonical
-        else json.dumps(schema, indent=2, ensure_ascii=False)
+        else json_text(schema, indent=2, ascii_only=False)
     )
 
 
@@ -129,11 +129,11 @@ def _compare(declarations: Declarations, *, as_json: bool) -> list[VersionIncomp
 
 def _print_problems(problems: list[VersionIncompatibility], *, released: int, current: int) -> None:
     for problem in problems:
-        print(problem)
+        print_text(problem)
     for rule in sorted({problem.incompatibility.rule for problem in problems}):
-        print(f"  {rule}: {COMPATIBILITY_RULES[rule]}")
+        print_text(f"  {rule}: {COMPATIBILITY_RULES[rule]}")
     if not problems:
-        print(f"{released} released and {current} current schemas compared: all versions are compatible")
+        print_text(f"{released} released and {current} current schemas compared: all versions are compatible")
 
 
 def _problem_json(problem: VersionIncompatibility) -> Mapping[str, str]:

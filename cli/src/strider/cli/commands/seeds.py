@@ -6,7 +6,6 @@ others were published.
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -19,7 +18,7 @@ import typer
 from strider.cli.connections import BrokerTarget, run_with_broker
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import Bootstrap, ExtractionOption, Headers
-from strider.cli.output import fail, print_status, warn
+from strider.cli.output import fail, json_text, print_status, print_text, warn
 from strider.cli.seeds.input import parse_url_list
 from strider.cli.seeds.reader import BadLine, InputLine, SeedReader, parse_pairs
 from strider.cli.seeds.sender import SeedSender, SendCounters, SendListener
@@ -224,7 +223,7 @@ class _SeedPrinter:
         self._printed += 1
         if self._as_json:
             place = {"url": url, "topic": topic, "partition": partition, "offset": offset}
-            _print(json.dumps(place, ensure_ascii=False))
+            _print(json_text(place, ascii_only=False))
         elif self._printed <= MAX_PRINTED:
             _print(f"{url} -> {topic}[{partition}]@{offset}")
 
@@ -243,7 +242,7 @@ class _SeedPrinter:
 
 def _print(line: str) -> None:
     try:
-        print(line)
+        print_text(line)
     except BrokenPipeError:
         # The output was piped to `head`: the seeds are published all the same.
         discard_stdout()

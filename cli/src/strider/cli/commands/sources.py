@@ -16,7 +16,7 @@ from strider.cli.connections import REQUEST_TIMEOUT_SECONDS, BrokerTarget, Missi
 from strider.cli.exit_codes import CommandExit
 from strider.cli.frontier.client import PUBLISHER, current_user
 from strider.cli.options import AsJson, Bootstrap
-from strider.cli.output import print_json, print_table
+from strider.cli.output import print_listing
 from strider.contracts import DecodeError
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
@@ -120,11 +120,12 @@ async def _audit(target: BrokerTarget, *, is_raising: bool) -> list[SourceSaved]
 
 
 def _print_sources(sources: Sequence[SourceSaved], *, as_json: bool) -> None:
-    if as_json:
-        print_json([asdict(source) for source in sources], default=dict)
-        return
-    if not sources:
-        print("no sources")
-        return
-    rows = [(source.source_id, str(source.max_depth), source.url) for source in sources]
-    print_table(("source", "max_depth", "url"), rows, wrapped=("url",))
+    print_listing(
+        [asdict(source) for source in sources],
+        ("source", "max_depth", "url"),
+        [(source.source_id, str(source.max_depth), source.url) for source in sources],
+        as_json=as_json,
+        empty="no sources",
+        wrapped=("url",),
+        default=dict,
+    )

@@ -14,13 +14,11 @@ from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from strider.cli.confirmation import confirm
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AsJson, Yes
-from strider.cli.output import fail, open_console, print_json, print_table
+from strider.cli.output import fail, print_fields, print_json, print_styled, print_table, print_text, styled
 from strider.cli.suggestions import closest
 from strider.localstack.commands import (
     POLL_SECONDS,
@@ -52,6 +50,9 @@ from strider.localstack.stack_state import (
 from strider.runtime.settings.loader import SettingsError
 
 T = TypeVar("T")
+
+LOG_NAME_COLUMNS: Final = 12
+"""Width of the name before a log line; lines of a followed log cannot be aligned as a table."""
 
 COLOURS: Final = (
     "cyan",
@@ -170,14 +171,13 @@ def logs(
         near = closest(name, _log_files(home))
         hint = f"did you mean {near}?" if near else f"there are: {', '.join(_log_files(home)) or 'none'}"
         fail(f"no log of {', '.join(sorted(missing))}; {hint}", CommandExit.USAGE)
-    console = open_console()
     find = _finder(home, wanted)
     for line in last_lines(find(), count):
-        _print_line(console, line, raw=raw)
+        _print_line(line, raw=raw)
     if follow_on:
         try:
             for line in follow(find):
-                _print_line(console, line, raw=raw)
+                _print_line(line, raw=raw)
         except KeyboardInterrupt:
             raise typer.Exit(CommandExit.INTERRUPTED) from None
 
@@ -213,7 +213,7 @@ def _await_ready(home: StackDirectory, raised: StackStart, *, seconds: float, sh
     def show(state: StackState) -> None:
         for each in state.processes:
             if shown.get(each.name) != each.state and each.state not in (WAITING, STARTING):
-                _note(f"{time.monotonic() - began:5.1f} s  {each.name}: {each.state} {each.reason}".rstrip())
+                _note(f"{time.monotonic() - began:.1f} s  {each.name}: {each.state} {each.reason}".rstrip())
             shown[each.name] = each.state
 
     quiet = raised.was_running and not raised.has_changed
@@ -227,11 +227,10 @@ def _await_ready(home: StackDirectory, raised: StackStart, *, seconds: float, sh
 
 
 def _attach(home: StackDirectory) -> None:
-    console = open_console()
     find = _finder(home, set())
     try:
         for line in follow(find, is_over=lambda: not is_locked(home.supervisor_lock)):
-            _print_line(console, line, raw=False)
+            _print_line(line, raw=False)
     except KeyboardInterrupt:
         _note("stopping …")
         _stop()
@@ -248,16 +247,12 @@ def _shown_state(state: StackState, *, show_secrets: bool) -> StackState:
 
 
 def _print_state(state: StackState, *, running: bool) -> None:
-    console = open_console()
-    for name, address in state.endpoints.items():
-        if address:
-            # On one line at any width, so that it can be copied.
-            console.print(Text.assemble((f"{name:<9} ", "bold"), address), soft_wrap=True)
-    console.print()
+    print_fields({name: address for name, address in state.endpoints.items() if address})
+    print_text()
     rows = [
         (
             each.name,
-            Text(each.state, style=STATE_STYLES.get(each.state, "")),
+            styled((each.state, STATE_STYLES.get(each.state, ""))),
             str(each.pid) if each.pid else "-",
             _age(each.since),
             str(each.restarts),
@@ -309,11 +304,11 @@ def _finder(home: StackDirectory, wanted: set[str]) -> Callable[[], Mapping[str,
     return lambda: {name: path for name, path in _log_files(home).items() if not wanted or name in wanted}
 
 
-def _print_line(console: Console, line: LogFileLine, *, raw: bool) -> None:
+def _print_line(line: LogFileLine, *, raw: bool) -> None:
     colour = COLOURS[sum(line.name.encode()) % len(COLOURS)]
     text = line.text if raw else format_line(line.text)
-    console.print(Text.assemble((f"{line.name:<12} ", colour), text), soft_wrap=True)
+    print_styled((line.name.ljust(LOG_NAME_COLUMNS), colour), f" {text}")
 
 
 def _note(line: str) -> None:
-    print(line, flush=True)
+    print_text(line, flush=True)

@@ -19,7 +19,7 @@ from strider.cli.connections import BrokerTarget, open_schema_registry, run_with
 from strider.cli.exit_codes import CommandExit
 from strider.cli.messages import check_conditions, message_json, parse_since, parse_where
 from strider.cli.options import AsJson, Bootstrap, DryRun
-from strider.cli.output import fail, print_json, print_table
+from strider.cli.output import fail, print_json, print_listing, print_text
 from strider.cli.suggestions import closest
 from strider.contracts import TOPICS
 from strider.contracts.avro.codec import Codec
@@ -106,9 +106,6 @@ def diff(bootstrap: Bootstrap = "", examples: Examples = False, as_json: AsJson 
 def list_topics(examples: Examples = False, as_json: AsJson = False) -> None:
     """List the declared topics; connects to no broker."""
     topics = select_topics(examples=examples)
-    if as_json:
-        print_json([_topic_json(topic) for topic in topics], indent=1)
-        return
     rows = [
         (
             topic.name,
@@ -119,9 +116,12 @@ def list_topics(examples: Examples = False, as_json: AsJson = False) -> None:
         )
         for topic in topics
     ]
-    print_table(
+    print_listing(
+        [_topic_json(topic) for topic in topics],
         ("topic", "key · by", "cleanup", "written by", "read by"),
         rows,
+        as_json=as_json,
+        empty="no topics",
         wrapped=("topic", "key · by", "written by", "read by"),
     )
 
@@ -168,7 +168,7 @@ def render(
     form: Annotated[RegistryFormat, typer.Argument(help="Format.", metavar="FORMAT")],
 ) -> None:
     """Print the topic declarations as Strimzi resources, as AsyncAPI, or as a Markdown table."""
-    print(_RENDERERS[form](), end="")
+    print_text(_RENDERERS[form](), end="")
 
 
 async def _print_messages(target: BrokerTarget, name: str, wish: TailOptions) -> None:
@@ -179,7 +179,7 @@ async def _print_messages(target: BrokerTarget, name: str, wish: TailOptions) ->
     try:
         async with aclosing(TopicTail(bus, codec, schemas).read(name, TOPICS.get(name), wish)) as lines:
             async for line in lines:
-                print(message_json(line, encoding=sys.stdout.encoding or "ascii"), flush=wish.follow)
+                print_text(message_json(line, encoding=sys.stdout.encoding or "ascii"), flush=wish.follow)
     except StartRefused as failure:
         near = "" if name in TOPICS else closest(name, TOPICS)
         fail(f"{failure}; did you mean {near}?" if near else str(failure), CommandExit.FAILED)
@@ -195,20 +195,20 @@ def _print_report(report: TopicApplyReport, *, as_json: bool, would: str) -> Non
         print_json(_report_json(report), indent=1)
         return
     for line in _changes(report.plan, would):
-        print(line)
+        print_text(line)
     for group, count in report.offsets.items():
-        print(f"{would}commit first offsets of {group} on {count} partitions")
+        print_text(f"{would}commit first offsets of {group} on {count} partitions")
     for group, count in report.busy.items():
-        print(
+        print_text(
             f"refused: {group} has no offsets on {count} partitions and has members; "
             "stop its service and repeat the command"
         )
     for refused in report.plan.refused:
-        print(f"refused: {refused.topic} {refused.why}")
+        print_text(f"refused: {refused.topic} {refused.why}")
     for unknown in report.plan.undeclared:
-        print(f"not declared, not changed: {unknown}")
+        print_text(f"not declared, not changed: {unknown}")
     if not report.plan.has_drift and not report.offsets and not report.busy:
-        print("all topics are as declared")
+        print_text("all topics are as declared")
 
 
 def _changes(plan: TopicPlan, would: str) -> list[str]:

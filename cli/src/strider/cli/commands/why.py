@@ -20,7 +20,7 @@ from strider.cli.explain.lookup import LookupResult, look_up
 from strider.cli.explain.subject import UrlSubject, parse_subject
 from strider.cli.explain.timeline import timeline_json, timeline_text
 from strider.cli.options import AsJson
-from strider.cli.output import fail, log_to_stderr, warn
+from strider.cli.output import fail, log_to_stderr, print_text, warn
 
 app = typer.Typer(add_completion=False)
 
@@ -43,7 +43,7 @@ def why(
     result = _read_file(from_file, subject) if from_file is not None else _read_servers(subject, job, quick)
     if subject.refusal and not result.has_url_facts:
         fail(subject.refusal, CommandExit.USAGE)
-    print(timeline_json(subject, result) if as_json else timeline_text(subject, result))
+    print_text(timeline_json(subject, result) if as_json else timeline_text(subject, result))
     for line in result.unavailable:
         warn(line)
     if not result.has_url_facts:

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Final, TextIO
+from typing import Final
 
 import uvloop
 
 from strider.cli.exit_codes import CommandExit
-from strider.cli.output import log_to_stderr, print_status, warn
+from strider.cli.output import log_to_stderr, print_status, print_text, warn
 
 from .output import ResultWriteFailed, ResultWriter, read_results
 from .progress import CrawlProgressLine, request_warnings
@@ -160,13 +160,9 @@ def _print_summary(plan: CrawlPlan, crawl: CrawlRunner, end: CrawlEnd, seconds: 
     if plan.as_json:
         text = summary_json(counters, seconds, end.value, given_up=given_up)
         with suppress(BrokenPipeError):
-            print(text, file=_summary_stream(plan), flush=True)
+            print_text(text, stream=sys.stdout if plan.output else sys.stderr, flush=True)
     else:
         print_status(summary_text(counters, seconds, is_complete=end is CrawlEnd.COMPLETE, given_up=given_up))
-
-
-def _summary_stream(plan: CrawlPlan) -> TextIO:
-    return sys.stdout if plan.output else sys.stderr
 
 
 def _open_output(plan: CrawlPlan, saved: SavedCrawl | None) -> ResultWriter:

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
 
+from strider.cli.output import json_text
+
 from .results import FAILED, OUTCOMES, PAGE, REJECTED
 
 SHOWN_HOSTS: Final = 5
@@ -66,7 +68,7 @@ class CrawlCounters:
 
     def to_json(self) -> str:
         """Return the counters as JSON, without the hosts, whose times are in the records."""
-        return json.dumps([self.outcomes, self.reasons, self.unlisted])
+        return json_text([self.outcomes, self.reasons, self.unlisted])
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -77,7 +79,7 @@ class CrawlCounters:
 
 def summary_json(counters: CrawlCounters, seconds: float, end: str, *, given_up: int = 0) -> str:
     """Return the summary as one JSON object."""
-    return json.dumps(
+    return json_text(
         {
             "end": end,
             "seconds": round(seconds, 3),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
+
+from strider.cli.output import json_text
 
 from .facts import UrlFact, time_text
 from .lookup import LookupResult
@@ -32,7 +33,7 @@ def timeline_text(subject: UrlSubject, result: LookupResult) -> str:
 
 def timeline_json(subject: UrlSubject, result: LookupResult) -> str:
     """Return the history as one JSON object."""
-    return json.dumps(
+    return json_text(
         {
             "url": subject.url,
             "url_key": subject.key,
@@ -42,7 +43,7 @@ def timeline_json(subject: UrlSubject, result: LookupResult) -> str:
             "not_asked": list(result.unavailable),
         },
         default=_json_value,
-        ensure_ascii=False,
+        ascii_only=False,
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from strider.cli.connections import REDIS, BrokerTarget, open_redis, require_address
 from strider.cli.exit_codes import CommandExit
-from strider.cli.output import fail
+from strider.cli.output import fail, print_text
 from strider.frontier.redis.inspection import ShardInspector
 from strider.runtime.clocks import SystemClock
 from strider.storage.job_logs import BEGINNING, MAX_LINES, RedisJobLogs, StoredLogLine
@@ -31,7 +31,7 @@ async def print_run_log(
     async with open_redis(require_address(REDIS)) as redis:
         log = RunLogView(redis, shards=target.settings.run.shards)
         async for line in log.lines(run_id, most=lines, follow=follow):
-            print(line if as_json else line_text(line), flush=follow)
+            print_text(line if as_json else line_text(line), flush=follow)
 
 
 class RunLogView:

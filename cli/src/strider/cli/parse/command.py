@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from typing import IO, Any
 
 from strider.cli.crawl.request import BadCrawlRequest, parse_seed
 from strider.cli.exit_codes import CommandExit
-from strider.cli.output import fail, log_to_stderr, warn
+from strider.cli.output import fail, json_text, log_to_stderr, print_text, warn
 from strider.urls import RefusedUrl, to_wire_url
 
 from .fields import failed_fields, is_parsed, page_text
@@ -85,8 +84,8 @@ async def _parse_one(options: ParseOptions) -> CommandExit:
     else:
         fields = await read_one(PageSource(options.page, options.url, options.content_type))
     with _open_output(options.output) as out:
-        text = json.dumps(fields, ensure_ascii=False, indent=2) if options.as_json else page_text(fields)
-        print(text, file=out)
+        text = json_text(fields, ascii_only=False, indent=2) if options.as_json else page_text(fields)
+        print_text(text, stream=out)
     return CommandExit.DONE if is_parsed(fields) else CommandExit.FAILED
 
 
@@ -111,7 +110,7 @@ async def _parse_many(options: ParseOptions) -> CommandExit:
     with _open_list(options.listed) as lines, _open_output(options.output) as out:
         async for fields in read_all(read_list(lines), workers=workers):
             unparsed += not is_parsed(fields)
-            out.write(json.dumps(fields, ensure_ascii=False) + "\n")
+            print_text(json_text(fields, ascii_only=False), stream=out)
     if unparsed:
         warn(f"{unparsed} pages could not be parsed; their lines have the reason")
     return CommandExit.FAILED if unparsed else CommandExit.DONE

@@ -5,7 +5,6 @@ Keys are hashes: a range of them from a random one is a sample of all pages, and
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from typing import Any, Final
 
 from strider.cli.connections import POSTGRES, open_postgres, require_address, run_reported
 from strider.cli.exit_codes import CommandExit
+from strider.cli.output import json_text, print_text, table_text
 
 from .audit_rules import AuditFinding, audit_pages
 
@@ -40,7 +40,7 @@ def run_audit(options: AuditOptions) -> CommandExit:
     """Audit a sample, and print the findings; returns the exit code."""
     rows = run_reported(lambda: _sample(options))
     findings = audit_pages(rows, datetime.now(UTC))
-    print(audit_json(findings, len(rows)) if options.as_json else audit_text(findings, len(rows)))
+    print_text(audit_json(findings, len(rows)) if options.as_json else audit_text(findings, len(rows)))
     return CommandExit.FAILED if findings else CommandExit.DONE
 
 
@@ -59,17 +59,19 @@ async def sample_pages(dsn: str, options: AuditOptions, *, begin: str) -> list[d
 
 def audit_json(findings: Sequence[AuditFinding], pages: int) -> str:
     """Return the findings as JSON."""
-    return json.dumps(
-        {"pages": pages, "findings": [asdict(finding) for finding in findings]}, ensure_ascii=False, indent=1
+    return json_text(
+        {"pages": pages, "findings": [asdict(finding) for finding in findings]}, ascii_only=False, indent=1
     )
 
 
 def audit_text(findings: Sequence[AuditFinding], pages: int) -> str:
     """Return the findings as lines for people."""
-    lines = [f"{pages} pages audited, {len(findings)} findings"]
-    lines += [
-        f"{finding.kind:<11}{finding.domain:<30} {finding.field}: {finding.what}"
-        f" ({finding.pages} of {finding.of}), such as {finding.example}"
-        for finding in findings
+    total = f"{pages} pages audited, {len(findings)} findings"
+    if not findings:
+        return total
+    rows = [
+        (each.kind, each.domain, each.field, each.what, f"{each.pages} of {each.of}", each.example)
+        for each in findings
     ]
-    return "\n".join(lines)
+    headers = ("finding", "domain", "field", "what", "pages", "example")
+    return f"{total}\n{table_text(headers, rows, wrapped=('what', 'example'))}"

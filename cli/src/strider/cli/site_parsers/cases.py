@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from strider.cli.exit_codes import CommandExit
-from strider.cli.output import warn
+from strider.cli.output import json_text, print_text, warn
 from strider.cli.parse.fields import page_fields
 from strider.cli.parse.page_sources import fetched_event
 from strider.cli.suggestions import unknown_name
@@ -62,17 +62,14 @@ def case_differences(case: PageCase, name: str, version: str) -> list[str]:
     if not problems and fields["parser"] != name:
         problems = [f"{name} does not apply to {case.url}"]
     found = {**(fields["records"] or {}), "parser": fields["parser"], **product, PROBLEMS: problems}
-    actual = json.loads(json.dumps(found))
+    actual = json.loads(json_text(found))
     unforeseen = problems if PROBLEMS not in case.expected else []
     return unforeseen + [
-        f"{name}: expected {_json_text(wanted)}, found {_json_text(actual.get(name))}"
+        f"{name}: expected {json_text(wanted, ascii_only=False)}, "
+        f"found {json_text(actual.get(name), ascii_only=False)}"
         for name, wanted in case.expected.items()
         if actual.get(name) != wanted
     ]
-
-
-def _json_text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def run_cases(name: str, folder: Path | None) -> CommandExit:
@@ -103,7 +100,7 @@ def _run(parser: SiteParser, folder: Path) -> int:
         wrong = case_differences(case, parser.name, parser.version)
         failed += bool(wrong)
         for line in wrong:
-            print(f"{parser.name} {parser.version} {case.name}: {line}")
+            print_text(f"{parser.name} {parser.version} {case.name}: {line}")
     result = f"{count - failed} of {count} cases as expected" if count else f"no case in {folder}"
-    print(f"{parser.name} {parser.version}: {result}")
+    print_text(f"{parser.name} {parser.version}: {result}")
     return failed or not count

@@ -5,7 +5,6 @@ Reads without a consumer group: no offsets change, and it may run while both wor
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from typing import Any
 
 from strider.cli.connections import BrokerTarget, open_schema_registry
 from strider.cli.exit_codes import CommandExit
+from strider.cli.output import json_text, print_text, table_text
 from strider.contracts import Topic
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
@@ -50,7 +50,7 @@ async def run_diff(target: BrokerTarget, options: DiffOptions) -> CommandExit:
         await bus.close()
         if registry is not None:
             await registry.close()
-    print(comparison_json(comparison) if options.as_json else comparison_text(comparison))
+    print_text(comparison_json(comparison) if options.as_json else comparison_text(comparison))
     differs = not comparison.pages or any(comparison.fields_below(options.least))
     return CommandExit.FAILED if differs else CommandExit.DONE
 
@@ -90,7 +90,7 @@ def comparison_json(comparison: FieldComparison) -> str:
         "versions": versions,
         "fields": fields,
     }
-    return json.dumps(result, ensure_ascii=False, indent=1)
+    return json_text(result, ascii_only=False, indent=1)
 
 
 def comparison_text(comparison: FieldComparison) -> str:
@@ -99,11 +99,13 @@ def comparison_text(comparison: FieldComparison) -> str:
     lines += [
         f"  {live} against {shadow}: {pages}" for (live, shadow), pages in comparison.versions.most_common()
     ]
-    lines.append(f"{'field':<22}{'agreement':>10}{'differ':>8}{'live only':>11}{'shadow only':>13}")
-    for name, counts in sorted(comparison.fields.items(), key=lambda item: (item[1].share, item[0])):
-        lines.append(
-            f"{name:<22}{counts.share:>10.1%}{counts.differ:>8}{counts.only_live:>11}{counts.only_shadow:>13}"
+    headers = ("field", "agreement", "differ", "live only", "shadow only", "page", "live", "shadow")
+    rows = [
+        (
+            *(name, f"{counts.share:.1%}"),
+            *map(str, (counts.differ, counts.only_live, counts.only_shadow)),
+            *counts.example,
         )
-        if counts.example[0]:
-            lines.append(f"    {counts.example[0]}: {counts.example[1] or '-'} / {counts.example[2] or '-'}")
-    return "\n".join(lines)
+        for name, counts in sorted(comparison.fields.items(), key=lambda item: (item[1].share, item[0]))
+    ]
+    return "\n".join((*lines, table_text(headers, rows, wrapped=("page", "live", "shadow"))))

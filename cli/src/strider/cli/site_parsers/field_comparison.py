@@ -6,13 +6,13 @@ values with their beginnings, so that many pages fit into memory.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
+from strider.cli.output import json_text
 from strider.contracts.generated.events import PageParsed
 
 MAX_SHOWN_CHARS: Final = 80
@@ -146,7 +146,7 @@ def _value(value: Any) -> FieldValue:
     plain = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
     if plain in _EMPTY_VALUES:
         return _EMPTY_VALUE
-    text = json.dumps(plain, ensure_ascii=False)
+    text = json_text(plain, ascii_only=False)
     return FieldValue(
         blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), text[:MAX_SHOWN_CHARS]
     )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from strider.cli.crawl.request import BadCrawlRequest, parse_seed
 from strider.cli.exit_codes import CommandExit
-from strider.cli.output import fail, log_to_stderr, print_table, warn
+from strider.cli.output import fail, json_text, log_to_stderr, print_json, print_listing, print_text, warn
 from strider.cli.parse.fields import is_parsed
 from strider.cli.parse.page_reader import FULL_LIMITS, open_parsers, read_page
 from strider.cli.parse.page_sources import BadPageSource, PageSource, load_page
@@ -34,11 +33,21 @@ class TryOptions:
     allow_private: bool = False
 
 
-def print_installed() -> CommandExit:
+def print_installed(*, as_json: bool = False) -> CommandExit:
     """Print the site parsers, and on standard error what is wrong with them; returns the exit code."""
     found = load_installed_parsers()
     rows = [(parser.name, parser.version, " ".join(parser.domains)) for parser in found.parsers]
-    print_table(("name", "version", "domains"), rows, wrapped=("domains",))
+    print_listing(
+        [
+            {"name": each.name, "version": each.version, "domains": list(each.domains)}
+            for each in found.parsers
+        ],
+        ("name", "version", "domains"),
+        rows,
+        as_json=as_json,
+        empty="no site parser is installed",
+        wrapped=("domains",),
+    )
     faults = [*found.errors, *(fault for parser in found.parsers for fault in find_broken_selectors(parser))]
     for fault in faults:
         warn(fault)
@@ -56,7 +65,10 @@ def try_page(options: TryOptions) -> CommandExit:
     result = _page_result(fields)
     if is_parsed(fields) and result["parser"] == PARSER and not result["problems"]:
         warn(f"no site parser applies to {fields['url']}")
-    print(json.dumps(result, ensure_ascii=False, indent=2) if options.as_json else _as_text(result))
+    if options.as_json:
+        print_json(result, ascii_only=False, indent=2)
+    else:
+        print_text(_as_text(result))
     is_complete = is_parsed(fields) and result["parser"] != PARSER and not result["problems"]
     return CommandExit.DONE if is_complete else CommandExit.FAILED
 
@@ -100,4 +112,4 @@ def _as_text(result: dict[str, Any]) -> str:
 
 
 def _line(name: str, value: Any) -> str:
-    return f"  {name:<16} {json.dumps(value, ensure_ascii=False)[:MAX_VALUE_CHARS]}"
+    return f"  {name:<16} {json_text(value, ascii_only=False)[:MAX_VALUE_CHARS]}"

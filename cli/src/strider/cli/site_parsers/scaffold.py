@@ -5,14 +5,13 @@ Writes into an empty folder only: no work is overwritten.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from strider.cli.exit_codes import CommandExit
-from strider.cli.output import warn
+from strider.cli.output import json_text, print_text, warn
 from strider.sites.base import GENERAL_PARSER_NAME
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{1,40}")
@@ -80,7 +79,7 @@ def write_package(name: str, *, domain: str, folder: Path) -> CommandExit:
     except OSError as failure:
         warn(f"{root}: {failure.strerror}")
         return CommandExit.USAGE
-    print(f"{root}: install it (pip install -e), then: strider parser test {name}")
+    print_text(f"{root}: install it (pip install -e), then: strider parser test {name}")
     return CommandExit.DONE
 
 
@@ -104,7 +103,7 @@ def _files(root: Path, name: str, domain: str) -> dict[Path, str]:
         root / module / "__init__.py": _PARSER.format(**words),
         case / "input.html": _PAGE,
         case / "url.txt": f"https://{domain}/kettle\n",
-        case / "expected.json": json.dumps(_EXPECTED, indent=2) + "\n",
+        case / "expected.json": json_text(_EXPECTED, indent=2) + "\n",
     }
 
 
