@@ -12,7 +12,6 @@ from typing import Annotated, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from .types import (
     ContactAddress,
@@ -206,16 +205,17 @@ class RunSettings(SettingsArea):
     """Resident memory in MB above which the process stops (exit code 1); 0 sets no limit."""
 
 
-class ServiceSettings(BaseSettings):
+class ServiceSettings(BaseModel):
     """Settings of every service. A service derives its own, with `PREFIX` and further fields."""
 
     PREFIX: ClassVar[str] = ""
 
-    model_config = SettingsConfigDict(
+    model_config = ConfigDict(
         frozen=True,
         extra="forbid",
         hide_input_in_errors=True,
         coerce_numbers_to_str=True,
+        validate_default=True,
     )
 
     crawl: CrawlSettings = CrawlSettings()
@@ -228,19 +228,6 @@ class ServiceSettings(BaseSettings):
     health: HealthSettings = HealthSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     run: RunSettings = RunSettings()
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take values from the caller only: `loader` knows where each one came from."""
-        del settings_cls, env_settings, dotenv_settings, file_secret_settings
-        return (init_settings,)
 
 
 def secret_values(settings: BaseModel) -> frozenset[str]:
