@@ -1,17 +1,27 @@
-"""What an event costs: the codec against bare fastavro, the splice, the shard of a host."""
+"""What an event costs: codec against fastavro, events against other classes, the splice, the shard of a host.
+
+Where msgspec is installed, which is no dependency, its structures are measured too.
+"""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, field, fields, make_dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
 from io import BytesIO
+from typing import Any
 
+import attrs
 import fastavro
 import orjson
 
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.avro.splice import Splicer
-from strider.contracts.generated.events import PageParsed, PageValidated, Verdict
+from strider.contracts.fast_dataclass import replace_fields
+from strider.contracts.generated.events import EntryRecorded, PageParsed, PageValidated, Verdict
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_VALIDATED
 from strider.contracts.partitioning import shard_of_host
 from strider.validator.topology import DECODED_FIELDS
@@ -71,6 +81,65 @@ def _bare(book: SchemaStore, page: PageParsed) -> tuple[object, bytes, object]:
     return write, value, lambda: fastavro.schemaless_reader(BytesIO(value), schema, None)
 
 
+def _default(declared: Field[Any]) -> dict[str, Any]:
+    if declared.default is not MISSING:
+        return {"default": declared.default}
+    return {} if declared.default_factory is MISSING else {"default_factory": declared.default_factory}
+
+
+def _rivals(declared: tuple[Field[Any], ...]) -> Mapping[str, tuple[type[Any], Callable[..., Any]]]:
+    """The same frozen, slotted class by other makers, each with its function that copies with changes."""
+    standard = make_dataclass(
+        "Standard", [(each.name, Any, field(**_default(each))) for each in declared], frozen=True, slots=True
+    )
+    by_attrs = attrs.make_class(
+        "ByAttrs",
+        {
+            each.name: attrs.field(
+                **{("factory" if name == "default_factory" else name): value for name, value in found.items()}
+            )
+            for each in declared
+            for found in (_default(each),)
+        },
+        frozen=True,
+        slots=True,
+    )
+    rivals: dict[str, tuple[type[Any], Callable[..., Any]]] = {
+        "dataclass": (standard, replace),
+        "attrs": (by_attrs, attrs.evolve),
+    }
+    if find_spec("msgspec"):
+        msgspec = import_module("msgspec")
+        struct = msgspec.defstruct(
+            "Struct", [(each.name, Any, msgspec.field(**_default(each))) for each in declared], frozen=True
+        )
+        rivals["msgspec"] = (struct, msgspec.structs.replace)
+    return rivals
+
+
+def _event_classes(*, rounds: int) -> list[Row]:
+    """Creating and copying the event with the most fields."""
+    declared = fields(EntryRecorded)
+    values = tuple(range(len(declared)))
+    classes = {"fast_dataclass": (EntryRecorded, replace_fields), **_rivals(declared)}
+    parts: dict[str, Callable[[], object]] = {}
+    for name, (kind, copy) in classes.items():
+        made = kind(*values)
+        parts[f"create {name}"] = lambda kind=kind: kind(*values)  # type: ignore[misc]
+        parts[f"copy {name}"] = lambda copy=copy, made=made: copy(made, state=1, tries=2)  # type: ignore[misc]
+    found = interleaved(parts, rounds=rounds, times=2_000)
+    return [
+        Row(
+            f"event of {len(declared)} fields: {what} by fast_dataclass, against a frozen, slotted one",
+            found[f"{what} fast_dataclass"].median / found[f"{what} dataclass"].median,
+            "×",
+            0.5,
+            detail=", ".join(f"{name} {found[f'{what} {name}'].median * 1e6:.2f} µs" for name in classes),
+        )
+        for what in ("create", "copy")
+    ]
+
+
 def measure(*, rounds: int) -> list[Row]:
     """All rows of this file."""
     book = SchemaStore.bundled()
@@ -84,6 +153,7 @@ def measure(*, rounds: int) -> list[Row]:
         {
             "bare write": write,
             "bare read": read,
+            "records": lambda: PageParsed.from_record(page.to_record()),
             "encode": lambda: codec.encode(PAGES_PARSED, page),
             "decode": lambda: codec.decode(PAGES_PARSED, encoded.value, encoded.headers),
             "in part": lambda: codec.decode(
@@ -97,13 +167,15 @@ def measure(*, rounds: int) -> list[Row]:
     )
     ours = (found["encode"].median + found["decode"].median) * 1e6
     bare = (found["bare write"].median + found["bare read"].median) * 1e6
+    typed = bare + found["records"].median * 1e6
     return [
+        *_event_classes(rounds=rounds),
         Row(
             "page event, encode and decode, through codec, framing and typed class, against bare fastavro",
             ours / bare,
             "×",
             1.5,
-            detail=f"{ours:.0f} µs against {bare:.0f} µs",
+            detail=f"{ours:.0f} µs against {bare:.0f} µs; {typed:.0f} µs with typed classes",
         ),
         Row(
             "page event, decoded as far as the validator looks at it, against bare fastavro",
