@@ -20,6 +20,7 @@ from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.memory.frontier import MemoryFrontier
 from strider.messaging.effects import Publish
 from strider.messaging.inprocess import InProcessBroker, InProcessBus
+from strider.messaging.ports import epoch_ms
 from strider.runtime.clocks import SystemClock, SystemRandomness
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler.core.hosts.robots_waits import RobotsWait
@@ -136,7 +137,7 @@ class CrawlRunner:
     async def _submit_seeds(self, bus: InProcessBus, specs: CrawlSpecCache) -> None:
         publisher = EventPublisher(bus, self._codec, service="crawl", shards=SHARDS, clock=self._clock)
         await specs.declare(publisher, [self._request.spec])
-        now_ms = round(self._clock.now().timestamp() * 1000)
+        now_ms = epoch_ms(self._clock)
         await publisher.publish(
             [Publish(SEEDS_SUBMITTED, seed) for seed in self._request.seed_events(now_ms)]
         )

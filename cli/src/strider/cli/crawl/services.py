@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from strider.contracts import DecodeError, Topic
@@ -25,7 +26,7 @@ from strider.fetcher.settings import FetcherSettings
 from strider.frontier.memory.frontier import MemoryFrontier
 from strider.link_ingestion import topology as linking
 from strider.messaging.effects import Effects, Publish, PublishRequest
-from strider.messaging.ports import Bus, Clock, Randomness, Record
+from strider.messaging.ports import Bus, Clock, Randomness, Record, epoch_ms
 from strider.parser import topology as parsing
 from strider.parser.adapters.object_bodies import ObjectBodyStore
 from strider.parser.adapters.workers.config import worker_config
@@ -239,7 +240,7 @@ def make_parser(shared: SharedResources, config: ServiceConfig) -> PipelineServi
         InlinePageParser(orders.limits, has_object_store=orders.has_object_store, large_page_parser=large),
         ObjectBodyStore(shared.objects),
         specs=shared.specs,
-        now_ms=lambda: round(shared.clock.now().timestamp() * 1000),
+        now_ms=partial(epoch_ms, shared.clock),
     )
     loop = parsing.loop_settings(workers=1, page_seconds=orders.page_seconds)
     given_up = RejectionWithUrl(service.on_given_up, PAGES_FETCHED, shared.codec)
@@ -254,7 +255,7 @@ def make_validator(shared: SharedResources, config: ServiceConfig) -> PipelineSe
     service = validating.Validator(
         validation_rules_of(config.validator),
         PageSplicer(shared.codec),
-        now_ms=lambda: round(shared.clock.now().timestamp() * 1000),
+        now_ms=partial(epoch_ms, shared.clock),
     )
     given_up = RejectionWithUrl(service.on_given_up, PAGES_PARSED, shared.codec)
     consumption = consume(validating.GROUP, *service.subscriptions(), on_given_up=given_up)

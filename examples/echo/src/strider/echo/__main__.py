@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
-from strider.storage.objects import ObjectOptions, open_object_store
+from strider.storage.objects import open_configured_objects
 
 from .core import Rules
 from .settings import EchoSettings
@@ -15,10 +15,8 @@ def build(process: ServiceContext[EchoSettings]) -> ServiceDefinition:
     settings = process.settings
     echo = Echo(Rules(settings.answer_prefix, settings.max_text_chars))
     consumption = consume("echo", *echo.subscriptions())
-    if not (url := settings.objects.url.get_secret_value()):
-        return ServiceDefinition((consumption,), PRODUCES, DEAD_LETTERS)
-    objects = open_object_store(ObjectOptions(url), clock=process.clock)
-    return ServiceDefinition((consumption,), PRODUCES, DEAD_LETTERS, objects=objects, close=(objects.close,))
+    objects = open_configured_objects(settings.objects, clock=process.clock)
+    return ServiceDefinition((consumption,), PRODUCES, DEAD_LETTERS, objects=objects)
 
 
 def main() -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
-from strider.storage.objects import ObjectOptions, open_object_store
+from strider.storage.objects import open_configured_objects
 
 from .adapters import TopicLedger
 from .settings import TallySettings
@@ -21,10 +21,8 @@ def build(process: ServiceContext[TallySettings]) -> ServiceDefinition:
         on_progress=process.heartbeat.beat,
     )
     consumption = consume("tally", *Tally(ledger).subscriptions(), shards=ledger)
-    if not (url := settings.objects.url.get_secret_value()):
-        return ServiceDefinition((consumption,), PRODUCES, DEAD_LETTERS)
-    objects = open_object_store(ObjectOptions(url), clock=process.clock)
-    return ServiceDefinition((consumption,), PRODUCES, DEAD_LETTERS, objects=objects, close=(objects.close,))
+    objects = open_configured_objects(settings.objects, clock=process.clock)
+    return ServiceDefinition((consumption,), PRODUCES, DEAD_LETTERS, objects=objects)
 
 
 def main() -> int:

@@ -79,6 +79,11 @@ class Clock(Protocol):
     async def sleep(self, seconds: float) -> None: ...
 
 
+def epoch_ms(clock: Clock) -> int:
+    """Return the time of a clock as records and events have it: milliseconds since 1970."""
+    return round(clock.now().timestamp() * 1000)
+
+
 class Randomness(Protocol):
     """Randomness as an argument, for jitter and nothing that must be repeatable."""
 

@@ -18,6 +18,7 @@ from strider.contracts.generated.events import SchemaDeclared
 from strider.contracts.generated.topics import SCHEMAS
 from strider.messaging import log_events
 from strider.messaging.log_events import logger
+from strider.messaging.ports import epoch_ms
 
 from .catch_up_reader import CatchUpReader
 from .errors import StartRefused, Unavailable
@@ -71,7 +72,7 @@ class SchemaPublisher:
             name=name,
             schema=book.definition(name),
             declared_by=self._service,
-            declared_at_ms=round(self._clock.now().timestamp() * 1000),
+            declared_at_ms=epoch_ms(self._clock),
         )
         encoded = self._codec.encode(SCHEMAS, event)
         return OutgoingMessage(SCHEMAS.name, SCHEMAS.key_of(event), encoded.value, headers=encoded.headers)

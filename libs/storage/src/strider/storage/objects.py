@@ -32,6 +32,7 @@ from obstore.store import LocalStore, MemoryStore, from_url
 
 from strider.messaging.errors import StartRefused, Unavailable
 from strider.messaging.ports import Clock
+from strider.runtime.settings.base import ObjectStoreSettings
 
 from .errors import ObjectCorrupt, ObjectMissing, ObjectTooLarge, StoreRejected
 
@@ -119,6 +120,12 @@ class DeadLetterObjectStore:
         return await asyncio.get_running_loop().run_in_executor(
             self._threads, partial(function, *args, **more)
         )
+
+
+def open_configured_objects(settings: ObjectStoreSettings, *, clock: Clock) -> DeadLetterObjectStore | None:
+    """Open the store of the settings, which the process closes; None where no store is configured."""
+    url = settings.url.get_secret_value()
+    return open_object_store(ObjectOptions(url), clock=clock) if url else None
 
 
 def open_object_store(options: ObjectOptions, *, clock: Clock) -> DeadLetterObjectStore:

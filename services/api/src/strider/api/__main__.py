@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.metadata import version
 
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.frontier.redis.admin import ShardAdmin
 from strider.messaging.errors import StartRefused
+from strider.messaging.ports import epoch_ms
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, run_service
 from strider.runtime.process.readiness import Dependency
 from strider.runtime.publishing.publisher import EventPublisher
@@ -71,7 +73,7 @@ def _parts(
     desk = SeedSubmission(
         seeds,
         read=lambda document: process.codec.decode(SEEDS_SUBMITTED, document),
-        now_ms=lambda: int(process.clock.now().timestamp() * 1000),
+        now_ms=partial(epoch_ms, process.clock),
         rules=SeedLimits(settings.max_seeds, settings.max_body_bytes, settings.allow_private),
     )
     return ApiParts(

@@ -16,7 +16,7 @@ from strider.runtime.process.consumers import drain_seconds
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.runtime.process.readiness import Dependency
 from strider.storage.encryption import SecretCipher
-from strider.storage.objects import ObjectOptions, open_object_store
+from strider.storage.objects import open_configured_objects
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.storage.proxy_table import ProxyTable
 from strider.storage.redis import connect, redis_options
@@ -41,8 +41,7 @@ def build(process: ServiceContext[FetcherSettings]) -> ServiceDefinition:
     settings, clock = process.settings, process.clock
     _check_environment(settings)
     redis = connect(redis_options(settings.redis))
-    url = settings.objects.url.get_secret_value()
-    objects = open_object_store(ObjectOptions(url), clock=clock) if url else None
+    objects = open_configured_objects(settings.objects, clock=clock)
     name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
     client = open_fetch_client(
         settings, RedisLeaseMarks(redis), clock=clock, process_name=name, cookie_store=RedisCookieJars(redis)
@@ -64,7 +63,6 @@ def build(process: ServiceContext[FetcherSettings]) -> ServiceDefinition:
         recorder=metrics,
     )
     loop = loop_settings(concurrency=settings.concurrency, max_deadline_seconds=settings.max_deadline_seconds)
-    stored = () if objects is None else (objects.close,)
     background, connect_steps, close = _proxy_table_steps(process, client)
     finish_seconds = max(1.0, drain_seconds(settings.run.grace_seconds) - PUBLISH_SECONDS)
     return ServiceDefinition(
@@ -75,7 +73,7 @@ def build(process: ServiceContext[FetcherSettings]) -> ServiceDefinition:
         connect=connect_steps,
         background=(heartbeat.run, *background),
         on_stop=(heartbeat.stop, partial(client.finish_within, finish_seconds)),
-        close=(*close, heartbeat.close, client.close, redis.close, *stored),
+        close=(*close, heartbeat.close, client.close, redis.close),
         objects=objects,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.runtime.process.readiness import Dependency
-from strider.storage.objects import ObjectOptions, open_object_store
+from strider.storage.objects import open_configured_objects
 from strider.storage.postgres import Postgres, PostgresOptions
 
 from .adapters import ObjectTextStore, PostgresTables
@@ -22,8 +22,7 @@ def build(process: ServiceContext[IndexerSettings]) -> ServiceDefinition:
     )
     postgres = Postgres(options, clock=process.clock, chance=process.chance)
     tables = PostgresTables(postgres)
-    url = settings.objects.url.get_secret_value()
-    objects = open_object_store(ObjectOptions(url), clock=process.clock) if url else None
+    objects = open_configured_objects(settings.objects, clock=process.clock)
     indexer = Indexer(
         tables,
         MissingTextStore() if objects is None else ObjectTextStore(objects),
@@ -36,7 +35,7 @@ def build(process: ServiceContext[IndexerSettings]) -> ServiceDefinition:
         DEAD_LETTERS,
         dependencies=(Dependency("postgres", postgres.ping),),
         connect=(tables.check_tables,),
-        close=(postgres.close,) if objects is None else (postgres.close, objects.close),
+        close=(postgres.close,),
         objects=objects,
     )
 

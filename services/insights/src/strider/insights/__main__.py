@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from strider.messaging.errors import StartRefused
+from strider.messaging.ports import epoch_ms
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, kafka_connection, run_service
 from strider.runtime.process.startup import check_partition_counts
 
@@ -37,7 +38,7 @@ def build(process: ServiceContext[InsightsSettings]) -> ServiceDefinition:
         process.codec,
         find_schema=schemas.find,
         observer=metrics,
-        now_ms=lambda: round(clock.now().timestamp() * 1000),
+        now_ms=partial(epoch_ms, clock),
         keep_hours=settings.keep_hours,
     )
     application.subscribe(topics, insights.on_message)

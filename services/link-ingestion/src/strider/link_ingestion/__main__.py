@@ -9,7 +9,7 @@ from strider.runtime.observability.logging import logger
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.runtime.process.readiness import Dependency
 from strider.storage.job_logs import RedisJobLogs
-from strider.storage.objects import ObjectOptions, open_object_store
+from strider.storage.objects import open_configured_objects
 from strider.storage.redis import connect, redis_options
 
 from .adapters.metrics import LinkMetrics
@@ -34,8 +34,7 @@ def build(process: ServiceContext[LinkIngestionSettings]) -> ServiceDefinition:
     journal = RunLog(logger("link-ingestion"), clock=clock)
     seeds = SeedIngestion(specs, policy=policy, clock=clock, count=count, note=journal.record)
     pages = PageIngestion(specs, RedisSeenLookup(redis), policy=policy, clock=clock, count=count)
-    url = settings.objects.url.get_secret_value()
-    objects = open_object_store(ObjectOptions(url), clock=clock) if url else None
+    objects = open_configured_objects(settings.objects, clock=clock)
     return ServiceDefinition(
         (
             consume(SEEDS_GROUP, *seeds.subscriptions(), on_given_up=seeds.on_given_up),
@@ -44,7 +43,7 @@ def build(process: ServiceContext[LinkIngestionSettings]) -> ServiceDefinition:
         PRODUCES,
         DEAD_LETTERS,
         dependencies=(Dependency("redis", redis.ping),),
-        close=(specs.close, redis.close, *(() if objects is None else (objects.close,))),
+        close=(specs.close, redis.close),
         objects=objects,
         background=(journal.run,),
         job_logs=RedisJobLogs(redis, clock=clock),

@@ -38,7 +38,7 @@ from strider.contracts.partitioning import shard_of_host
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.ports import SeenLookup
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
-from strider.messaging.ports import Clock, Record
+from strider.messaging.ports import Clock, Record, epoch_ms
 
 from .adapters.run_log_events import CountLinks, NoteRunEvent, discard_count, discard_note, note_seeds
 from .core import (
@@ -157,7 +157,7 @@ class SeedIngestion:
         return self._effects([], [refused])
 
     def _effects(self, accepted: Sequence[AcceptedSeed], refused: Sequence[RefusedSeed]) -> Effects:
-        now_ms = now_ms_of(self._clock)
+        now_ms = epoch_ms(self._clock)
         batches = LinkBatches(self._policy.shards, spoken_at_ms=now_ms)
         specs = {seed.spec.crawl_spec_id: seed.spec for seed in accepted if seed.spec is not None}
         for seed in accepted:
@@ -214,7 +214,7 @@ class PageIngestion:
         own, closed = [], []
         for event, record in fresh:
             if reason := closing_reason(record.headers):
-                closed.append(settle_closed(event.page, reason, now_ms=now_ms_of(self._clock)))
+                closed.append(settle_closed(event.page, reason, now_ms=epoch_ms(self._clock)))
             else:
                 own.append(event.page)
         specs = await self._specs.known({page.crawl_spec_id for page in own})
@@ -224,13 +224,13 @@ class PageIngestion:
             dedup.add(page)
         query = dedup.seen_query()
         reply = await self._seen.find_seen(query) if query else {}
-        batches = LinkBatches(self._policy.shards, spoken_at_ms=now_ms_of(self._clock))
+        batches = LinkBatches(self._policy.shards, spoken_at_ms=epoch_ms(self._clock))
         dedup.apply(reply, batches)
         return self._effects(admitted, batches, closed)
 
     async def on_rejected(self, pages: Sequence[tuple[PageRejected, Record]]) -> Effects:
         """Settle rejected pages, except where a closing event follows their parts."""
-        now_ms = now_ms_of(self._clock)
+        now_ms = epoch_ms(self._clock)
         settled = [
             Publish(PAGES_SETTLED, settle_rejected(page, now_ms=now_ms))
             for page, record in pages
@@ -242,7 +242,7 @@ class PageIngestion:
         """Settle a page whose message went to the dead letters, so that its entry closes."""
         if is_replayed(record) or has_more_parts(record.headers):
             return NO_EFFECTS
-        settled = settle_undecodable(record.headers, reason, now_ms=now_ms_of(self._clock))
+        settled = settle_undecodable(record.headers, reason, now_ms=epoch_ms(self._clock))
         return NO_EFFECTS if settled is None else Effects(publish_last=(Publish(PAGES_SETTLED, settled),))
 
     def _admit(self, page: PageParsed, spec: CrawlSpecDeclared | None) -> AdmittedPage:
@@ -266,7 +266,7 @@ class PageIngestion:
     def _effects(
         self, admitted: Sequence[AdmittedPage], batches: LinkBatches, closed: Sequence[PageSettled]
     ) -> Effects:
-        now_ms = now_ms_of(self._clock)
+        now_ms = epoch_ms(self._clock)
         refusals = [
             Publish(
                 URLS_DECIDED,
@@ -295,8 +295,3 @@ def publish_links(batches: LinkBatches) -> list[Publish]:
 def is_replayed(record: Record) -> bool:
     """Whether a message is replayed: its links were published when it was new."""
     return any(name == REPLAY_HEADER for name, _ in record.headers)
-
-
-def now_ms_of(clock: Clock) -> int:
-    """Return the wall-clock time for records."""
-    return round(clock.now().timestamp() * 1000)

@@ -22,7 +22,7 @@ from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits
 from strider.scheduler.loops.run_log import RunLogLoop
 from strider.storage.function_library_gc import FunctionLibraryCollector
 from strider.storage.job_logs import RedisJobLogs
-from strider.storage.objects import ObjectOptions, open_object_store
+from strider.storage.objects import open_configured_objects
 from strider.storage.redis import connect, redis_options
 
 from .options import SchedulerOptions
@@ -64,8 +64,7 @@ def build(process: ServiceContext[SchedulerSettings]) -> ServiceDefinition:
     )
     closing = RunLogLoop(journal, _log, counts=scheduler.run_counts, shards=settings.run.shards, clock=clock)
     libraries = FunctionLibraryCollector(redis, own=library_name(), prefix=LIBRARY_PREFIX, clock=clock)
-    url = settings.objects.url.get_secret_value()
-    objects = open_object_store(ObjectOptions(url), clock=clock) if url else None
+    objects = open_configured_objects(settings.objects, clock=clock)
     return ServiceDefinition(
         (
             consume(
@@ -85,7 +84,6 @@ def build(process: ServiceContext[SchedulerSettings]) -> ServiceDefinition:
             backlogs.close,
             specs.close,
             redis.close,
-            *(() if objects is None else (objects.close,)),
         ),
         objects=objects,
         job_logs=RedisJobLogs(redis, clock=clock),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from strider.messaging.ports import epoch_ms
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
-from strider.storage.objects import ObjectOptions, open_object_store
+from strider.storage.objects import open_configured_objects
 
 from .adapters import PageSplicer, validation_rules_of
 from .settings import ValidatorSettings
@@ -16,13 +19,11 @@ def build(process: ServiceContext[ValidatorSettings]) -> ServiceDefinition:
     validator = Validator(
         validation_rules_of(settings),
         PageSplicer(process.codec),
-        now_ms=lambda: round(clock.now().timestamp() * 1000),
+        now_ms=partial(epoch_ms, clock),
     )
     consumption = consume(GROUP, *validator.subscriptions(), on_given_up=validator.on_given_up)
-    if not (url := settings.objects.url.get_secret_value()):
-        return ServiceDefinition((consumption,), PRODUCES, DEAD_LETTERS)
-    objects = open_object_store(ObjectOptions(url), clock=clock)
-    return ServiceDefinition((consumption,), PRODUCES, DEAD_LETTERS, objects=objects, close=(objects.close,))
+    objects = open_configured_objects(settings.objects, clock=clock)
+    return ServiceDefinition((consumption,), PRODUCES, DEAD_LETTERS, objects=objects)
 
 
 def main() -> int:

@@ -15,7 +15,15 @@ from typing import Any
 from strider.contracts import EncodeError, Topic
 from strider.contracts.partitioning import key_partition
 from strider.messaging.errors import StartRefused, Unavailable
-from strider.messaging.ports import Clock, Header, OutgoingMessage, RawRecord, RecordMetadata, TopicPartition
+from strider.messaging.ports import (
+    Clock,
+    Header,
+    OutgoingMessage,
+    RawRecord,
+    RecordMetadata,
+    TopicPartition,
+    epoch_ms,
+)
 
 from .groups import GroupMember, InProcessGroup
 from .log import RECORD_OVERHEAD_BYTES, PartitionLog
@@ -138,7 +146,7 @@ class InProcessBroker:
 
     def now_ms(self) -> int:
         """Return wall-clock time for records; it rises with the offsets, whatever the clock does."""
-        self._last_ms = max(self._last_ms, round(self.clock.now().timestamp() * 1000))
+        self._last_ms = max(self._last_ms, epoch_ms(self.clock))
         return self._last_ms
 
     def append(self, message: OutgoingMessage) -> RecordMetadata:

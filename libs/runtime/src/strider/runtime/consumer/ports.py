@@ -52,6 +52,9 @@ class DeadLetterBodyStore(Protocol):
     async def put(self, content: bytes) -> str:
         """Store content durably and return its reference; may raise Unavailable."""
 
+    async def close(self) -> None:
+        """Start no more calls."""
+
 
 class Tracer(Protocol):
     """Makes a message's trace the current one while it is handled."""

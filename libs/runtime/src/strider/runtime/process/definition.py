@@ -62,7 +62,7 @@ class ServiceDefinition:
     close: tuple[AsyncStep, ...] = ()
     """Closes stores, in this order, after the last message is done."""
     objects: DeadLetterBodyStore | None = None
-    """Object store for large dead letters."""
+    """Object store for large dead letters; closed by the process, after the steps of `close`."""
     job_logs: JobLogSink | None = None
     """Sink for the log lines of jobs."""
 

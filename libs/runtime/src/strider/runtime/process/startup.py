@@ -243,6 +243,8 @@ class ServiceStartup(Generic[S]):
 
     async def _connect(self, context: ServiceContext[S]) -> ServiceDefinition:
         definition = self._build(context)
+        if definition.objects is not None:
+            self.closers.add("objects", definition.objects.close)
         for number, close in enumerate(reversed(definition.close)):
             self.closers.add(f"adapter {len(definition.close) - number}", close)
         for dependency in (*definition.dependencies, Dependency("kafka", context.bus.ping)):

@@ -20,7 +20,7 @@ from strider.contracts import DecodeError, EncodeError, Topic
 from strider.contracts.avro.deferred_encoding import encoded_bytes
 from strider.messaging.effects import Publish
 from strider.messaging.errors import OffsetLost
-from strider.messaging.ports import Clock, Header, Record
+from strider.messaging.ports import Clock, Header, Record, epoch_ms
 from strider.runtime.consumer.ports import DeadLetterBodyStore
 
 MESSAGE_SHARE: Final = 0.75
@@ -158,7 +158,7 @@ class DeadLetterWriter:
             group=self._origin.group,
             service_version=self._origin.version,
             worker_id=self._origin.worker_id,
-            occurred_at_ms=round(self._clock.now().timestamp() * 1000),
+            occurred_at_ms=epoch_ms(self._clock),
             **fields,
         )
 
