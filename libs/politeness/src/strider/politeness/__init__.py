@@ -1,7 +1,5 @@
 """Politeness: robots.txt, backoff, circuit breakers, retry policies, rate windows. Pure."""
 
-from .backoff import HostBackoff
-from .circuit_breaker import BreakerSignal, CircuitBreaker
 from .retry_policy import (
     DB_WRITE_RETRY,
     FETCH_RETRY,
@@ -27,9 +25,6 @@ __all__ = [
     "MAX_CRAWL_DELAY_SECONDS",
     "MAX_ROBOTS_BYTES",
     "ROBOTS_RETRY",
-    "BreakerSignal",
-    "CircuitBreaker",
-    "HostBackoff",
     "OriginRobots",
     "RetryPolicy",
     "RobotsFetchResult",

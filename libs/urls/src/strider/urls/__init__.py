@@ -2,24 +2,22 @@
 
 from strider.contracts.partitioning import registrable_domain
 
-from .addresses import CLOUD_METADATA, HOST_NAME, PRIVATE, PUBLIC, address_kind, address_refusal, host_kind
+from .addresses import CLOUD_METADATA, HOST_NAME, PRIVATE, address_kind, address_refusal, host_kind
 from .display import escape_unstorable
 from .file_types import file_extension
 from .hosts import domain_of, host_of, origin_of
 from .links import ResolvedLinks, resolve_links
-from .patterns import InvalidPattern, UrlPatterns, compile_patterns
+from .patterns import InvalidPattern, compile_patterns
 from .refusals import REFUSAL_DETAILS, REFUSAL_REASONS, RefusedUrl
 from .scope import SCOPE_KINDS, SCOPE_REASONS, CrawlScope, build_scope
-from .url_key import DEFAULT_KEY_RULES, UrlKeyRules, url_hash, url_key_of, url_key_of_text
+from .url_key import UrlKeyRules, url_hash, url_key_of, url_key_of_text
 from .wire_url import MAX_URL_BYTES, to_wire_url
 
 __all__ = [
     "CLOUD_METADATA",
-    "DEFAULT_KEY_RULES",
     "HOST_NAME",
     "MAX_URL_BYTES",
     "PRIVATE",
-    "PUBLIC",
     "REFUSAL_DETAILS",
     "REFUSAL_REASONS",
     "SCOPE_KINDS",
@@ -29,7 +27,6 @@ __all__ = [
     "RefusedUrl",
     "ResolvedLinks",
     "UrlKeyRules",
-    "UrlPatterns",
     "address_kind",
     "address_refusal",
     "build_scope",

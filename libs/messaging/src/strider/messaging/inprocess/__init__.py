@@ -2,24 +2,20 @@
 
 from .broker import InProcessBroker
 from .bus import InProcessBus
-from .consumer import InProcessConsumer, InProcessReader
-from .producer import InProcessProducer, InProcessShardWriter
-from .snapshots import BrokerSnapshot, SnapshotError, SnapshotFile, SnapshotTaker
-from .virtual_clock import DeadlockError, EventLoopClock, VirtualTimeLoop, simulate
+from .consumer import InProcessConsumer
+from .producer import InProcessProducer
+from .snapshots import SnapshotError, SnapshotFile, SnapshotTaker
+from .virtual_clock import DeadlockError, EventLoopClock, simulate
 
 __all__ = [
-    "BrokerSnapshot",
     "DeadlockError",
     "EventLoopClock",
     "InProcessBroker",
     "InProcessBus",
     "InProcessConsumer",
     "InProcessProducer",
-    "InProcessReader",
-    "InProcessShardWriter",
     "SnapshotError",
     "SnapshotFile",
     "SnapshotTaker",
-    "VirtualTimeLoop",
     "simulate",
 ]

@@ -1,6 +1,6 @@
 """A server that misbehaves differently on each path, and the outcomes that must follow."""
 
-from .cases import ACCEPTED_CASES, DEADLINE_MS, FAILING_CASES, LIMIT_BYTES, AcceptedCase, FailingCase
+from .cases import ACCEPTED_CASES, DEADLINE_MS, FAILING_CASES, LIMIT_BYTES
 from .server import (
     CHUNKED,
     PAGE,
@@ -9,7 +9,6 @@ from .server import (
     Reader,
     ResponseScript,
     Writer,
-    gzipped,
     http_response,
     redirect_response,
     reset_connection,
@@ -28,13 +27,10 @@ __all__ = [
     "LIMIT_BYTES",
     "PAGE",
     "UNTIL_CLOSE",
-    "AcceptedCase",
-    "FailingCase",
     "HostileServer",
     "Reader",
     "ResponseScript",
     "Writer",
-    "gzipped",
     "http_response",
     "redirect_response",
     "reset_connection",

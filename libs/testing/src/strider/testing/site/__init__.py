@@ -1,6 +1,6 @@
 """A generated website: a link graph from a seed, served on loopback, with an access log."""
 
-from .models import PathKind, PlannedResponse, SitePlan, SiteShape
+from .models import PathKind, SitePlan, SiteShape
 from .plan import EXCLUDED, FORBIDDEN_ADDRESS, make_plan
 from .process import AccessLogLine, ServedSite, serve_site
 
@@ -9,7 +9,6 @@ __all__ = [
     "FORBIDDEN_ADDRESS",
     "AccessLogLine",
     "PathKind",
-    "PlannedResponse",
     "ServedSite",
     "SitePlan",
     "SiteShape",

@@ -9,12 +9,11 @@ from .address_policy import AddressPolicy, Network, url_refusal
 from .body_limits import BodyPolicy, decide_body_policy, looks_like_markup, unsupported_type
 from .cookies import Cookie, build_cookie_header, parse_set_cookies, update_jar
 from .outcome import FetchEvents, build_crash_event, interpret_result, max_inline_body_bytes
-from .outcome_mapping import may_be_local_outage, outcome_of_error, outcome_of_status
+from .outcome_mapping import may_be_local_outage, outcome_of_error
 from .proxies import MAX_CONSECUTIVE_FAILURES, Proxy, ProxyHealth, parse_proxy_url
-from .redirects import RedirectRules, ResolvedRedirect, is_redirect, resolve_redirect
+from .redirects import RedirectRules, is_redirect, resolve_redirect
 from .request_headers import (
     CrawlerIdentity,
-    Headers,
     build_identity,
     build_request_headers,
     select_user_agent,
@@ -43,14 +42,12 @@ __all__ = [
     "FetchResult",
     "FetchedResponse",
     "FinishedRequest",
-    "Headers",
     "HeldBody",
     "Network",
     "Proxy",
     "ProxyHealth",
     "RedirectRules",
     "RequestTrace",
-    "ResolvedRedirect",
     "ResponseHead",
     "build_cookie_header",
     "build_crash_event",
@@ -65,7 +62,6 @@ __all__ = [
     "max_inline_body_bytes",
     "may_be_local_outage",
     "outcome_of_error",
-    "outcome_of_status",
     "parse_proxy_url",
     "parse_retry_after",
     "parse_set_cookies",

@@ -3,10 +3,10 @@
 Values in, values out: no topics, no stores, no clock.
 """
 
-from .admission import LinkAdmission, LinkCandidates, Refusals, admit_links
+from .admission import LinkAdmission, admit_links
 from .dedup import AdmittedPage, LinkDeduplicator
 from .link_batches import LinkBatches, LinkItem, LinkOrigin, SeedPosition
-from .link_filter import LinkFilter, LinkFilters
+from .link_filter import LinkFilters
 from .refusal_events import RefusedSeed, link_refusals_event, seed_refusal_events
 from .seeds import AcceptedSeed, accept_seed
 from .settlement import LinkCounts, settle, settle_closed, settle_rejected, settle_undecodable
@@ -18,14 +18,11 @@ __all__ = [
     "AdmittedPage",
     "LinkAdmission",
     "LinkBatches",
-    "LinkCandidates",
     "LinkCounts",
     "LinkDeduplicator",
-    "LinkFilter",
     "LinkFilters",
     "LinkItem",
     "LinkOrigin",
-    "Refusals",
     "RefusedSeed",
     "SeedPosition",
     "SpecRules",

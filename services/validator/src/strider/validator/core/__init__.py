@@ -1,7 +1,7 @@
 """Decisions of the validator, as pure functions of values: whether a page has content."""
 
-from .block_page_signatures import SIGNATURES, Signature, find_signature
-from .page_validation import VALID, PageAssessment, ValidationRules, reject, validate_page
+from .block_page_signatures import SIGNATURES, find_signature
+from .page_validation import VALID, PageAssessment, ValidationRules, validate_page
 from .validation_events import SERVICE, build_closing_verdict, build_rejection, build_verdict
 
 __all__ = [
@@ -9,12 +9,10 @@ __all__ = [
     "SIGNATURES",
     "VALID",
     "PageAssessment",
-    "Signature",
     "ValidationRules",
     "build_closing_verdict",
     "build_rejection",
     "build_verdict",
     "find_signature",
-    "reject",
     "validate_page",
 ]
