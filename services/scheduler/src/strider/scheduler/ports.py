@@ -129,20 +129,9 @@ class SchedulerMeter(Protocol):
 class NoSchedulerMeter:
     """Counts nothing."""
 
-    def count_decision(self, decision: str, count: int = 1) -> None:
-        """Ignore it."""
+    def _ignore(self, *_: object, **__: object) -> None:
+        """Ignore all arguments."""
 
-    def note_run_event(self, event: LogEvent, job_id: str, execution_id: str, kind: str, count: int) -> None:
-        """Ignore it."""
-
-    def set_fullness(self, shard: int, figures: ShardStats | None) -> None:
-        """Ignore it."""
-
-    def set_backlog(self, backlog: PipelineBacklog) -> None:
-        """Ignore it."""
-
-    def count_refill(self, shard: int, entries: int) -> None:
-        """Ignore it."""
-
-    def set_rebuild_progress(self, shard: int, share: float) -> None:
-        """Ignore it."""
+    count_decision = note_run_event = set_fullness = set_backlog = count_refill = set_rebuild_progress = (
+        _ignore
+    )

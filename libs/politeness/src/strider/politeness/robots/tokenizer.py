@@ -80,7 +80,7 @@ def _parse_line(line: str) -> tuple[RobotsDirective, str] | None:
     line = _SPLIT_NAME.sub(r"\1-\2", line, count=1) if _SPLIT_NAME.match(line) else line
     name, colon, value = line.partition(":")
     name = name.strip(_BLANKS).lower()
-    if colon and not _has_blank(name):
+    if colon and not any(blank in name for blank in _BLANKS):
         field = _directive_of(name)
         return None if field is None else (field, value.strip(_BLANKS))
     # The colon is missing, or belongs to the value. Two words are a directive; more are prose.
@@ -92,7 +92,3 @@ def _parse_line(line: str) -> tuple[RobotsDirective, str] | None:
 
 def _directive_of(name: str) -> RobotsDirective | None:
     return next((field for spelling, field in _SPELLINGS if name.startswith(spelling)), None)
-
-
-def _has_blank(name: str) -> bool:
-    return any(blank in name for blank in _BLANKS)

@@ -131,7 +131,7 @@ class DeadLetterWriter:
             error_class=_class_of(failure)[:MAX_TEXT_CHARS],
             error_message=_truncation_notice(record, packed)
             + self._scrub(_message_of(failure))[:MAX_TEXT_CHARS],
-            stack_trace=self._scrub(_stack_of(failure))[-MAX_STACK_TRACE_CHARS:],
+            stack_trace=self._scrub("".join(traceback.format_exception(failure)))[-MAX_STACK_TRACE_CHARS:],
             trace_id=_trace_id(headers or record.headers),
             attempts=attempts,
         )
@@ -181,10 +181,6 @@ def _message_of(failure: BaseException) -> str:
         return str(failure)
     except Exception as broken:  # noqa: BLE001  # the dead letter must be written all the same
         return f"<{_class_of(failure)}, whose str raises {type(broken).__qualname__}>"
-
-
-def _stack_of(failure: BaseException) -> str:
-    return "".join(traceback.format_exception(failure))
 
 
 def _header_text(headers: Sequence[Header], wanted: str) -> str:

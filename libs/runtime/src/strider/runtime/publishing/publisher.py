@@ -8,7 +8,7 @@ never decoded to check. Does not decide when: the pipeline holds the order.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -54,7 +54,7 @@ class EventPublisher:
         producer = self._producer or await self._open_producer()
         try:
             for message in messages:
-                acknowledgements.append(_as_future(await producer.send(message)))  # noqa: PERF401  # see below
+                acknowledgements.append(asyncio.ensure_future(await producer.send(message)))  # noqa: PERF401  # see below
         except BaseException:  # nothing waits for what was sent before
             for acknowledgement in acknowledgements:
                 acknowledgement.add_done_callback(_mark_retrieved)
@@ -191,10 +191,6 @@ def _failure_of(acknowledgement: Acknowledgement) -> BaseException | None:
     if acknowledgement.cancelled():
         return Unavailable("kafka", "a send was cancelled before it was acknowledged")
     return acknowledgement.exception()
-
-
-def _as_future(acknowledgement: Awaitable[RecordMetadata]) -> Acknowledgement:
-    return asyncio.ensure_future(acknowledgement)
 
 
 def _mark_retrieved(acknowledgement: Acknowledgement) -> None:

@@ -100,7 +100,9 @@ def install_problem_handlers(app: FastAPI) -> None:
 def _install_callers_mistakes(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def _invalid(_request: Request, failure: RequestValidationError) -> Response:
-        return problem(422, _sentence(failure))
+        return problem(
+            422, "; ".join(f"{error['loc'][-1]}: {validation_message(error)}" for error in failure.errors())
+        )
 
     @app.exception_handler(InvalidFilterError)
     @app.exception_handler(InvalidBodyError)
@@ -110,8 +112,3 @@ def _install_callers_mistakes(app: FastAPI) -> None:
     @app.exception_handler(InvalidCursorError)
     async def _cursor(_request: Request, failure: InvalidCursorError) -> Response:
         return problem(422, f"cursor: {failure}")
-
-
-def _sentence(failure: RequestValidationError) -> str:
-    """Return what is wrong, parameter by parameter."""
-    return "; ".join(f"{error['loc'][-1]}: {validation_message(error)}" for error in failure.errors())

@@ -111,7 +111,7 @@ def _parse_set_cookie(line: str, *, url: str, now: float) -> Cookie | None:
         return None
     domain, is_for_host = owner
     path = attributes.get("path", "")
-    path = path if path.startswith("/") else _default_path(url)
+    path = path if path.startswith("/") else _url_path(url).rpartition("/")[0] or "/"
     if not _satisfies_name_prefix(name, path, is_secure=is_secure, is_for_host=is_for_host):
         return None
     return Cookie(name, value, domain, path, _expiry(attributes, now), now, is_for_host, is_secure)
@@ -153,7 +153,3 @@ def _matches_path(path: str, folder: str) -> bool:
 
 def _url_path(url: str) -> str:
     return url[url.index("/", 8) :].partition("?")[0]
-
-
-def _default_path(url: str) -> str:
-    return _url_path(url).rpartition("/")[0] or "/"

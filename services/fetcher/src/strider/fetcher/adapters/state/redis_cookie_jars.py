@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from itertools import chain
 
 from strider.fetcher.core import Cookie
 from strider.storage.keys import COOKIES
@@ -32,13 +32,9 @@ class RedisCookieJars:
             await self._redis.command("HDEL", key, *map(_field, removed))
         if added:
             fields = {_field(cookie): json.dumps(asdict(cookie)) for cookie in added}
-            await self._redis.command("HSET", key, *_flatten(fields))
+            await self._redis.command("HSET", key, *chain.from_iterable(fields.items()))
         await self._redis.command("EXPIRE", key, COOKIES.lifetime_seconds)
 
 
 def _field(cookie: Cookie) -> str:
     return json.dumps(cookie.key)
-
-
-def _flatten(fields: Mapping[str, str]) -> list[Any]:
-    return [part for pair in fields.items() for part in pair]

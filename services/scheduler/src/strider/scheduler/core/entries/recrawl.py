@@ -103,7 +103,7 @@ def _reschedule_unchanged(
 ) -> EntryRecorded:
     count = min(before.unchanged_count + 1, _MAX_DOUBLINGS)
     baseline = _baseline_seconds(spec)
-    grown = min(baseline << count, _cap_seconds(spec)) if spec.adaptive else baseline
+    grown = min(baseline << count, max(spec.recrawl_cap_seconds, baseline)) if spec.adaptive else baseline
     return _reschedule(replace_fields(closed, unchanged_count=count), grown, now_ms)
 
 
@@ -140,7 +140,3 @@ def _current_interval_seconds(before: EntryRecorded, spec: CrawlSpecDeclared) ->
 
 def _baseline_seconds(spec: CrawlSpecDeclared) -> int:
     return max(spec.recrawl_seconds, MIN_RECRAWL_SECONDS)
-
-
-def _cap_seconds(spec: CrawlSpecDeclared) -> int:
-    return max(spec.recrawl_cap_seconds, _baseline_seconds(spec))
