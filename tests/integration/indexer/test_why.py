@@ -19,7 +19,7 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS, LINK_INGESTION_DLQ, SCHEMAS
-from strider.contracts.partitioning import shard_of_url
+from strider.contracts.partitioning import shard_of_host
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import RowChanges, decision_rows, failure_row, page_row
 from strider.messaging.kafka import KafkaBus, KafkaConnection
@@ -27,6 +27,7 @@ from strider.messaging.ports import OutgoingMessage
 from strider.messaging.topics import apply_topics
 from strider.storage.postgres import Postgres
 from strider.testing.stack import ServerStack
+from strider.urls import host_of
 from tests.integration.examples.processes import SHARDS
 from tests.integration.examples.test_telemetry import closed_port
 from tests.unit.indexer.events import FETCHED_AT_MS, a_completion, a_decision, a_letter, a_page, key
@@ -73,7 +74,7 @@ async def write(bootstrap: str, topic: Topic[Any], url: str, *events: Any) -> No
     producer = await bus.producer()
     for event in events:
         encoded = CODEC.encode(topic, event)
-        shard = shard_of_url(url, SHARDS)
+        shard = shard_of_host(host_of(url), SHARDS)
         await producer.send(
             OutgoingMessage(topic.name, topic.key_of(event), encoded.value, shard, encoded.headers)
         )

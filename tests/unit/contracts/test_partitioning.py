@@ -17,10 +17,10 @@ from strider.contracts import ContractError, EncodeError, partitioning
 from strider.contracts.partitioning import (
     SNAPSHOT_SHA256,
     SNAPSHOT_VERSION,
+    host_of_url,
     key_partition,
     registrable_domain,
     shard_of_host,
-    shard_of_url,
 )
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "shards.json").read_text(encoding="utf-8"))
@@ -99,13 +99,15 @@ def test_what_is_no_host_is_refused(host: str) -> None:
     ],
 )
 def test_a_url_is_in_the_shard_of_its_host(url: str, host: str) -> None:
-    assert shard_of_url(url, 96) == shard_of_host(host, 96)
+    key = host_of_url(url)
+
+    assert key is not None
+    assert shard_of_host(key.decode(), 96) == shard_of_host(host, 96)
 
 
 @pytest.mark.parametrize("url", ["", "no url", "/relative", "data:text/plain,x", "http://"])
-def test_a_url_without_a_host_has_no_shard(url: str) -> None:
-    with pytest.raises(EncodeError):
-        shard_of_url(url, 12)
+def test_a_url_without_a_host_has_no_key(url: str) -> None:
+    assert host_of_url(url) is None
 
 
 def test_shards_are_evenly_filled() -> None:

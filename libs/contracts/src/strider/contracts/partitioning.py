@@ -51,15 +51,6 @@ def shard_of_host(host: str, shards: int) -> int:
     return _host_shard(host).hash_number % shards
 
 
-def shard_of_url(url: str, shards: int) -> int:
-    """Return the shard of a URL; raises EncodeError where it cannot be requested."""
-    try:
-        host = can_ada.parse(url).hostname
-    except ValueError as failure:
-        raise EncodeError(f"cannot compute a shard: invalid URL {url[:200]!r}") from failure
-    return shard_of_host(host, shards)
-
-
 def key_partition(key: bytes, partitions: int) -> int:
     """Return the partition that Java clients and aiokafka choose for a key: positive murmur2, modulo."""
     return (_murmur2(key) & _INT32_MASK) % partitions
