@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
 
 from .keys import FETCHER_STATS, FETCHER_WORKERS, WORKER_HEARTBEAT
 from .redis import Redis
@@ -44,7 +44,7 @@ class WorkerTotals:
 
 
 class RedisWorkerHeartbeats:
-    """Writes and reads heartbeats of workers."""
+    """Writes heartbeats of workers; dashboards read them from Redis."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -65,18 +65,3 @@ class RedisWorkerHeartbeats:
         """Remove a worker that has ended. Raises Unavailable."""
         await self._redis.command("DEL", WORKER_HEARTBEAT(worker_id))
         await self._redis.command("ZREM", FETCHER_WORKERS(SERVICE), worker_id)
-
-    async def list_alive(self) -> list[WorkerHeartbeat]:
-        """Return the workers with a heartbeat within two minutes, latest first."""
-        ids: list[Any] = await self._redis.command("ZREVRANGE", FETCHER_WORKERS(SERVICE), 0, -1)
-        stored = [await self._redis.command("GET", WORKER_HEARTBEAT(_text(worker_id))) for worker_id in ids]
-        return [WorkerHeartbeat(**json.loads(each)) for each in stored if each]
-
-    async def totals(self) -> WorkerTotals:
-        """Return the totals of all workers."""
-        stored = await self._redis.command("HMGET", FETCHER_STATS(SERVICE), *TOTAL_FIELDS)
-        return WorkerTotals(*(int(each or 0) for each in stored))
-
-
-def _text(word: bytes | str) -> str:
-    return word.decode() if isinstance(word, bytes) else word
