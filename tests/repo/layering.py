@@ -28,8 +28,8 @@ SERVICE_MAY_IMPORT = frozenset(
 
 CORE_MAY_IMPORT = frozenset({"contracts", "urls", "politeness", "sites"})
 
-PURE_MODULES = frozenset({"strider.frontier.models"})
-"""Modules of impure libraries that are pure all the same, and that a core may import."""
+PURE_MODULES = frozenset({"strider.frontier.models", "strider.storage.rows"})
+"""Modules and packages of impure libraries that are pure all the same, and that a core may import."""
 
 PURE_STDLIB = frozenset(
     [
@@ -185,9 +185,18 @@ def _is_core(path: Path) -> bool:
 def _is_pure(path: Path, root: Path) -> bool:
     """Whether a file decides and never waits: a core, or one of the libraries that cores are made of."""
     kind, name = member_of(path, root)
-    if ".".join(path.with_suffix("").parts[-3:]) in PURE_MODULES:
+    if _in_pure_module(_module_name(path)):
         return True
     return name in PURE_LIBS if kind == "libs" else kind in {"services", "examples"} and _is_core(path)
+
+
+def _module_name(path: Path) -> str:
+    parts = path.with_suffix("").parts
+    return ".".join(parts[len(parts) - parts[::-1].index("src") :]) if "src" in parts else ""
+
+
+def _in_pure_module(module: str) -> bool:
+    return any(module == pure or module.startswith(f"{pure}.") for pure in PURE_MODULES)
 
 
 def impure_cores(root: Path) -> list[str]:
@@ -202,7 +211,7 @@ def impure_cores(root: Path) -> list[str]:
             parts = module.split(".")
             pure = parts[0] in PURE_STDLIB | PURE_PACKAGES | engines
             inner = parts[0] == "strider" and (
-                parts[1] in CORE_MAY_IMPORT or module in PURE_MODULES or parts[1:3] == [own, "core"]
+                parts[1] in CORE_MAY_IMPORT or _in_pure_module(module) or parts[1:3] == [own, "core"]
             )
             if not pure and not inner:
                 found.append(f"{path.relative_to(root)}:{line}: a core may not import {module}")

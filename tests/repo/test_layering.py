@@ -95,6 +95,10 @@ def test_every_wrong_direction_is_seen(where: str, text: str, tmp_path: Path) ->
         pytest.param("services/a/src/strider/a/core/x.py", "from strider import runtime", id="runtime"),
         pytest.param("services/a/src/strider/a/core/x.py", "from ..adapters import store", id="adapters"),
         pytest.param("libs/urls/src/strider/urls/x.py", "import asyncio", id="a-pure-library"),
+        pytest.param("libs/storage/src/strider/storage/rows/x.py", "import asyncio", id="a-pure-package"),
+        pytest.param(
+            "services/a/src/strider/a/core/x.py", "from strider.storage.rowsets import x", id="a-like-name"
+        ),
         pytest.param("examples/a/src/strider/a/core.py", "def f():\n    import socket", id="within"),
     ],
 )

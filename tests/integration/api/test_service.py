@@ -353,7 +353,7 @@ async def test_requests_that_no_fetcher_started_are_given_back(
 async def test_answers_have_the_fields_of_the_schema_and_not_those_of_the_table(
     topics: str, start: Start, database: str, postgres: Postgres
 ) -> None:
-    """A column may come or go without a client noticing: what is answered is declared on its own."""
+    """A column reaches a client only where its declaration names the view that shows it."""
     url = f"https://{uuid.uuid4().hex[:8]}.test/"
     page = a_page(url)
     await PostgresTables(postgres).write(RowChanges(pages=[page_row(page, page.page.text)]))

@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from strider.indexer.adapters import PostgresTables
+from strider.indexer.adapters.statements import PAGES, PRODUCTS
 from strider.indexer.core import (
+    PageRow,
+    ProductRow,
     RowChanges,
     decision_rows,
     failure_row,
@@ -26,6 +29,9 @@ from strider.messaging.errors import Unavailable
 from strider.storage.errors import StoreRejected
 from strider.storage.migrations import downgrade
 from strider.storage.postgres import Postgres, PostgresOptions
+from strider.storage.rows.columns import Column, columns_of
+from strider.storage.rows.sql_types import sql_type
+from strider.storage.upsert import Upsert
 from tests.unit.indexer.events import (
     FETCHED_AT_MS,
     URL,
@@ -36,6 +42,13 @@ from tests.unit.indexer.events import (
     a_rejection,
     key,
 )
+
+_WIDEST = {
+    "integer": "bigint",
+    "smallint": "bigint",
+    "real": "double precision",
+    "timestamp with time zone": "timestamptz",
+}
 
 
 @pytest.fixture
@@ -85,6 +98,27 @@ async def test_pages_have_indexes_for_key_domain_and_time(postgres: Postgres) ->
     assert about["crawled_pages_pkey"] == "(url_key, job_id)"
     assert about["crawled_pages_by_domain"] == "(domain, crawled_at)"
     assert about["crawled_pages_by_time"] == "(crawled_at, url_key, job_id)"
+
+
+@pytest.mark.parametrize(
+    ("statement", "columns"),
+    [
+        pytest.param(PAGES, columns_of(PageRow), id="pages"),
+        pytest.param(PRODUCTS, columns_of(ProductRow, "product"), id="products"),
+    ],
+)
+async def test_the_declared_columns_are_those_of_the_table(
+    postgres: Postgres, statement: Upsert, columns: tuple[Column, ...]
+) -> None:
+    """After all migrations; integers and numbers may be stored in less width than they are sent in."""
+    query = "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = $1"
+    found = await postgres.fetch(query, statement.table)
+    stored = {name: _WIDEST.get(kind, kind) for name, kind in found}
+    declared = {column.name: sql_type(column) for column in columns}
+    computed = {name for name, _ in statement.computed} - declared.keys()
+
+    assert stored.keys() == declared.keys() | computed
+    assert {name: stored[name] for name in declared} == declared
 
 
 async def test_a_page_that_comes_again_changes_nothing(tables: PostgresTables, postgres: Postgres) -> None:

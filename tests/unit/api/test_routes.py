@@ -12,7 +12,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from strider.api.core import DECISION_COLUMNS, PAGE_COLUMNS, SqlQuery
+from strider.api.core import DECISION_COLUMNS, SqlQuery
 from strider.api.routes import ApiParts, SeedLimits, SeedSubmission, build_app
 from strider.contracts import EncodeError
 from strider.contracts.avro.codec import Codec
@@ -20,6 +20,8 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.messaging.errors import Unavailable
+from strider.storage.rows.columns import ApiView, columns_shown
+from strider.storage.rows.pages import PAGE_COLUMNS
 from strider.urls import url_hash, url_key_of
 
 CODEC = Codec(SchemaStore.bundled())
@@ -113,6 +115,9 @@ async def client(world: World) -> AsyncIterator[httpx.AsyncClient]:
         yield opened
 
 
+LISTED = [column.name for column in columns_shown(PAGE_COLUMNS, ApiView.LIST)]
+
+
 def a_page_row(**fields: Any) -> dict[str, Any]:
     kinds: dict[str, Any] = {
         "fetch_sequence": 1,
@@ -134,7 +139,7 @@ def a_page_row(**fields: Any) -> dict[str, Any]:
         "url_key": KEY,
         "job_id": "adhoc",
     }
-    return {name: kinds.get(name, "") for name in PAGE_COLUMNS} | fields
+    return {name: kinds.get(name, "") for name in LISTED} | fields
 
 
 def a_decision_row(**fields: Any) -> dict[str, Any]:
@@ -330,7 +335,7 @@ async def test_pages_are_listed(world: World, client: httpx.AsyncClient) -> None
     document = answer.json()
     assert (answer.status_code, document["next"], len(document["items"])) == (200, None, 1)
     page = document["items"][0]
-    assert set(page) == set(PAGE_COLUMNS)
+    assert set(page) == set(LISTED)
     assert (page["url"], page["metadata"], page["crawled_at"]) == (
         "https://a.test/x",
         {"a": "b"},

@@ -100,3 +100,39 @@ def test_a_step_needs_a_plain_name(title: str, tmp_path: Path) -> None:
     """It becomes a file name and a docstring."""
     with pytest.raises(MigrationFailed, match="plain words"):
         create_revision(title, folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("column", "definition"),
+    [
+        pytest.param("title", "text NOT NULL DEFAULT ''", id="text"),
+        pytest.param("word_count", "bigint NOT NULL DEFAULT 0", id="number"),
+        pytest.param("truncated", "boolean NOT NULL DEFAULT false", id="boolean"),
+        pytest.param("warnings", "jsonb NOT NULL DEFAULT '[]'", id="list"),
+        pytest.param("metadata", "jsonb NOT NULL DEFAULT '{}'", id="object"),
+    ],
+)
+def test_the_sql_of_a_column_follows_from_its_declaration(
+    tmp_path: Path, column: str, definition: str
+) -> None:
+    """Existing rows get the value of a page that has none."""
+    _, up, down = create_revision("Add a column", page_column=column, folder=tmp_path)
+
+    assert up.read_text() == (
+        f"-- Add a column.\nALTER TABLE crawled_pages ADD COLUMN {column} {definition};\n"
+    )
+    assert down.read_text() == f"-- Undo: Add a column.\nALTER TABLE crawled_pages DROP COLUMN {column};\n"
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        pytest.param("titel", "PageRow has no column 'titel'", id="unknown"),
+        pytest.param("crawled_at", "existing pages have no value for crawled_at", id="time"),
+    ],
+)
+def test_a_column_without_sql_writes_no_file(tmp_path: Path, column: str, reason: str) -> None:
+    with pytest.raises(MigrationFailed, match=reason):
+        create_revision("Add a column", page_column=column, folder=tmp_path)
+
+    assert list(tmp_path.iterdir()) == []

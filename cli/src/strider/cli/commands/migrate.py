@@ -86,6 +86,10 @@ def status(as_json: AsJson = False, dsn: Dsn = "") -> None:
 @app.command()
 def new(
     title: Annotated[str, typer.Argument(help="What the migration does, in a few words.")],
+    page_column: Annotated[
+        str,
+        typer.Option("--page-column", help="Write the SQL of this column of pages.", metavar="NAME"),
+    ] = "",
     folder: Annotated[
         Path | None, typer.Option("--folder", help="Where migrations are.", hidden=True)
     ] = None,
@@ -93,7 +97,7 @@ def new(
     """Write the three files of the next migration, to fill in, review and commit."""
     try:
         with reported_failures():
-            paths = drafts.create_revision(title, folder=folder)
+            paths = drafts.create_revision(title, page_column=page_column, folder=folder)
     except MigrationFailed as failure:
         fail(str(failure), CommandExit.FAILED)
     for path in paths:

@@ -173,7 +173,7 @@ def _open_output(plan: CrawlPlan, saved: SavedCrawl | None) -> ResultWriter:
         if not plan.output.exists():
             raise BadCrawlRequest(
                 f"-o: {plan.output} is missing, and the state in {plan.resume} belongs to it; "
-                f"to starts again, delete {plan.resume} as well, or name another file with --resume"
+                f"to start again, delete {plan.resume} as well, or name another file with --resume"
             )
         return ResultWriter.resume(plan.output, plan.output_format, saved.length, extra)
     return ResultWriter.create(plan.output, plan.output_format, extra)

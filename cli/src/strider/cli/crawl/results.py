@@ -14,6 +14,8 @@ from strider.cli.parse.fields import page_fields
 from strider.contracts.fast_dataclass import fast_dataclass
 from strider.contracts.generated.enums import Decision, DecisionReason, ExtractionLevel
 from strider.contracts.generated.events import PageParsed, PageRejected, UrlsDecided
+from strider.storage.rows.columns import Column
+from strider.storage.rows.pages import PAGE_COLUMNS
 
 PAGE: Final = "page"
 REJECTED: Final = "rejected"
@@ -49,12 +51,26 @@ _MAIN: Final[Mapping[str, Any]] = {
 }
 _RECORDS: Final[Mapping[str, Any]] = {"products": [], "structured": [], "records": None}
 
-EXTRA_FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {
-    ExtractionLevel.BASIC.value: {},
-    ExtractionLevel.MAIN.value: _MAIN,
-    ExtractionLevel.RECORDS.value: {**_MAIN, **_RECORDS},
+_PAGE_COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
+    level: tuple(column for column in PAGE_COLUMNS if column.crawl in levels)
+    for level, levels in (
+        (ExtractionLevel.BASIC.value, (ExtractionLevel.BASIC,)),
+        (ExtractionLevel.MAIN.value, (ExtractionLevel.BASIC, ExtractionLevel.MAIN)),
+        (ExtractionLevel.RECORDS.value, (*ExtractionLevel,)),
+    )
 }
-"""Extraction level → further fields, with their value where the page has none."""
+"""Extraction level → columns of pages that name this level, or one below it, as their own in lines."""
+
+EXTRA_FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {
+    level: {**fixed, **{column.name: column.type() for column in _PAGE_COLUMNS[level]}}
+    for level, fixed in (
+        (ExtractionLevel.BASIC.value, {}),
+        (ExtractionLevel.MAIN.value, _MAIN),
+        (ExtractionLevel.RECORDS.value, {**_MAIN, **_RECORDS}),
+    )
+}
+"""Extraction level → further fields, with their value where the page has none. Columns of pages come last,
+so that no field of a CSV file moves."""
 
 
 @fast_dataclass(frozen=True, slots=True)
@@ -91,11 +107,11 @@ RESULT_FIELDS: Final = tuple(each.name for each in fields(UrlResult) if each.nam
 
 def extra_fields(page: PageParsed, level: str, texts: bytes = b"") -> dict[str, Any]:
     """Return the further fields of a page; `texts` are those that were too long for the event."""
-    names = EXTRA_FIELDS[level]
-    if not names:
-        return {}
-    fields_of_page = page_fields(page, texts)
-    return {name: fields_of_page[name] for name in names}
+    of_columns = {each.name: each.value_in(page) for each in _PAGE_COLUMNS[level]}
+    if level == ExtractionLevel.BASIC:
+        return of_columns
+    known = {**page_fields(page, texts), **of_columns}
+    return {name: known[name] for name in EXTRA_FIELDS[level]}
 
 
 def _referrer(page: PageParsed | PageRejected) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, Final
 
 from strider.contracts.generated.enums import DocumentKind, ParseOutcome
@@ -37,16 +38,39 @@ _KINDS: Final[dict[str, str]] = {
 }
 _LISTS: Final = frozenset({"feed", "sitemap"})
 
-_COPIED_FIELDS: Final = (
-    *("url", "outcome", "error_class", "error_message", "document_kind", "content_type", "charset"),
-    *("charset_evidence", "truncated", "extraction", "parser", "parser_version", "parse_us", "decoded_bytes"),
-    *("title", "title_source", "description", "author", "published_at", "published_evidence", "modified_at"),
-    *("modified_evidence", "language", "language_confidence", "site_name", "image_url", "keywords"),
-    *("base_url", "canonical_url", "refresh_url", "refresh_seconds", "open_graph", "twitter", "meta"),
-    *("robots_directives", "noindex", "nofollow", "noarchive", "text", "main_text", "markdown"),
-    *("word_count", "text_chars", "main_text_chars", "raw_hash", "text_hash", "no_results"),
-    *("links_found", "links_dropped", "structured_formats", "structured_types", "structured_errors"),
+_FETCH_FIELDS: Final = frozenset(
+    [
+        *("url_key", "origin", "group", "job_id", "execution_id", "crawl_spec_id", "fetch_sequence", "kind"),
+        *("hop", "depth", "priority", "is_start", "referrer", "redirect_chain", "metadata", "status"),
+        *("fetched_at_ms", "total_us", "content_language", "etag", "last_modified", "not_modified"),
+        *("body_bytes", "body_object", "rendered", "texts_object", "part", "is_last_part"),
+    ]
 )
+"""Fields about the run, the request and the transport of the event."""
+
+_RESHAPED_FIELDS: Final = frozenset(
+    [
+        *("page_kind", "page_kind_confidence", "simhash", "products", "structured_json", "records_json"),
+        *("link_urls", "link_keys", "link_anchors", "link_rels", "link_regions", "image_urls", "image_alts"),
+        *("feed_urls", "alternate_urls", "alternate_languages", "alternate_types"),
+        *("next_url", "previous_url", "page_urls", "pagination_style", "pagination_pattern"),
+        *("pagination_number", "pagination_last", "entry_urls", "entry_lastmods_ms", "entry_titles"),
+        *("entry_changefreqs", "entry_priorities", "entry_kinds"),
+    ]
+)
+"""Fields that are printed in another form."""
+
+_COUNTED_FIELDS: Final = frozenset(
+    {"paragraph_count", "script_count", "form_count", "password_fields", "noscript_text"}
+)
+"""Fields that only the validator uses."""
+
+_COPIED_FIELDS: Final = tuple(
+    each.name
+    for each in fields(PageParsed)
+    if each.name not in _FETCH_FIELDS | _RESHAPED_FIELDS | _COUNTED_FIELDS
+)
+"""All other fields of the event, so that a new one is printed without a change here."""
 
 
 def page_fields(event: PageParsed, texts: bytes = b"") -> dict[str, Any]:
@@ -103,36 +127,34 @@ def failed_fields(message: str, url: str = "") -> dict[str, Any]:
     return page_fields(nothing)
 
 
-def is_parsed(fields: Mapping[str, Any]) -> bool:
+def is_parsed(page: Mapping[str, Any]) -> bool:
     """Whether a page could be parsed."""
-    return fields["outcome"] in PARSED_OUTCOMES
+    return page["outcome"] in PARSED_OUTCOMES
 
 
-def page_text(fields: Mapping[str, Any]) -> str:
+def page_text(page: Mapping[str, Any]) -> str:
     """Return the most important fields as lines for people."""
-    if not is_parsed(fields):
-        return (
-            f"{fields['outcome']}: {fields['error_message'] or fields['error_class'] or 'nothing to parse'}"
-        )
-    pagination = fields["pagination"]
+    if not is_parsed(page):
+        return f"{page['outcome']}: {page['error_message'] or page['error_class'] or 'nothing to parse'}"
+    pagination = page["pagination"]
     rows = (
-        ("title", fields["title"]),
-        ("kind", f"{fields['kind']} ({fields['kind_confidence']:.2f})"),
-        ("language", fields["language"]),
-        ("author", fields["author"]),
-        ("published", fields["published_at"]),
-        ("description", fields["description"]),
-        ("canonical", fields["canonical_url"]),
+        ("title", page["title"]),
+        ("kind", f"{page['kind']} ({page['kind_confidence']:.2f})"),
+        ("language", page["language"]),
+        ("author", page["author"]),
+        ("published", page["published_at"]),
+        ("description", page["description"]),
+        ("canonical", page["canonical_url"]),
         ("next page", pagination["next"]),
-        ("links", f"{fields['links_found']} ({fields['links_dropped']} dropped)"),
-        ("feeds", " ".join(fields["feeds"])),
-        ("text hash", fields["text_hash"]),
-        ("simhash", fields["simhash"]),
+        ("links", f"{page['links_found']} ({page['links_dropped']} dropped)"),
+        ("feeds", " ".join(page["feeds"])),
+        ("text hash", page["text_hash"]),
+        ("simhash", page["simhash"]),
     )
     head = "\n".join(f"{name:<12}{value}" for name, value in rows if value)
-    if fields["entries"]:
-        return f"{head}\n\n" + "\n".join(f"{row['url']}  {row.get('title', '')}" for row in fields["entries"])
-    return f"{head}\n\n{fields['markdown'] or fields['main_text'] or fields['text']}"
+    if page["entries"]:
+        return f"{head}\n\n" + "\n".join(f"{row['url']}  {row.get('title', '')}" for row in page["entries"])
+    return f"{head}\n\n{page['markdown'] or page['main_text'] or page['text']}"
 
 
 def _pagination(event: PageParsed) -> dict[str, Any]:

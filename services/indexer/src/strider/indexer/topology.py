@@ -35,6 +35,8 @@ from strider.contracts.generated.topics import (
 )
 from strider.messaging.effects import Effects, Subscription
 from strider.messaging.ports import Record
+from strider.storage.rows.columns import source_fields
+from strider.storage.rows.pages import PAGE_COLUMNS
 
 from .core import (
     PageRow,
@@ -77,16 +79,10 @@ CONSUMES: Final = (
 )
 PRODUCES: Final = ()
 
-STORED_PAGE_FIELDS: Final = (
-    *("url", "url_key", "job_id", "execution_id", "crawl_spec_id", "fetch_sequence", "outcome"),
-    *("parser", "parser_version", "fetched_at_ms", "depth", "referrer", "redirect_chain"),
-    *("metadata", "status", "content_type", "etag", "last_modified", "total_us", "body_bytes"),
-    *("decoded_bytes", "body_object", "rendered", "not_modified", "truncated", "error_class"),
-    *("error_message", "parse_us", "document_kind", "title", "description", "text"),
-    *("main_text", "texts_object", "text_chars", "main_text_chars", "word_count", "language"),
-    *("author", "published_at", "canonical_url", "noindex", "raw_hash", "text_hash"),
-    *("page_kind", "links_found", "products"),
-)
+_FURTHER_FIELDS: Final = ("not_modified", "noindex", "text", "main_text", "texts_object", "products")
+"""Fields of a page that decide about its row, its text and its products, and are no columns."""
+
+STORED_PAGE_FIELDS: Final = (*source_fields(PAGE_COLUMNS, "page"), *_FURTHER_FIELDS)
 """Fields of a page that become columns, or rows of their own."""
 
 DECODED_FIELDS: Final = (*(f"page.{name}" for name in STORED_PAGE_FIELDS), "verdict")

@@ -1,6 +1,7 @@
 """Creation of a new migration: the three files of a revision, numbered after the last.
 
-Writes into a checkout and nowhere else; the SQL is for a person to write.
+Writes into a checkout and nowhere else. The SQL of a column of `crawled_pages` follows from its declaration;
+any other is for a person to write.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from strider.storage.errors import MigrationFailed
+from strider.storage.rows.pages import PAGE_COLUMNS
+from strider.storage.rows.sql_types import sql_definition
 
 from .plan import revisions
 
@@ -34,8 +37,9 @@ def downgrade() -> None:
 '''
 
 
-def create_revision(title: str, *, folder: Path | None = None) -> tuple[Path, ...]:
-    """Write the files of a new revision and return their paths."""
+def create_revision(title: str, *, page_column: str = "", folder: Path | None = None) -> tuple[Path, ...]:
+    """Write the files of a new revision, which may add a declared column of pages; return their paths."""
+    up, down = _column_sql(page_column) if page_column else ("", "")
     words = "_".join(re.findall(r"[a-z0-9]+", title.lower()))[:40].strip("_")
     if not words or '"' in title or "\\" in title or "\n" in title:
         raise MigrationFailed("name the migration in a few plain words, such as: add jobs")
@@ -47,8 +51,8 @@ def create_revision(title: str, *, folder: Path | None = None) -> tuple[Path, ..
         stem.with_suffix(".py"): _MODULE.format(
             title=title, number=number, last=f'"{last}"' if last else "None"
         ),
-        stem.with_suffix(".up.sql"): f"-- {title}.\n",
-        stem.with_suffix(".down.sql"): f"-- Undo: {title}.\n",
+        stem.with_suffix(".up.sql"): f"-- {title}.\n{up}",
+        stem.with_suffix(".down.sql"): f"-- Undo: {title}.\n{down}",
     }
     try:
         for path, text in texts.items():
@@ -57,3 +61,23 @@ def create_revision(title: str, *, folder: Path | None = None) -> tuple[Path, ..
     except OSError as failure:
         raise MigrationFailed(f"cannot write {failure.filename}: {failure.strerror}") from failure
     return tuple(texts)
+
+
+def _column_sql(name: str) -> tuple[str, str]:
+    """Return the SQL that adds a column to `crawled_pages`, and the SQL that drops it."""
+    column = next((each for each in PAGE_COLUMNS if each.name == name), None)
+    if column is None:
+        raise MigrationFailed(
+            f"PageRow has no column {name!r}; declare it in strider.storage.rows.pages first"
+        )
+    try:
+        definition = sql_definition(column)
+    except KeyError:
+        raise MigrationFailed(
+            f"existing pages have no value for {name}, a time; make the migration without --page-column "
+            "and write its SQL"
+        ) from None
+    return (
+        f"ALTER TABLE crawled_pages ADD COLUMN {name} {definition};\n",
+        f"ALTER TABLE crawled_pages DROP COLUMN {name};\n",
+    )

@@ -3,13 +3,12 @@
 from .addresses import is_loopback, is_own_name
 from .cursors import InvalidCursorError, ListCursor, read_cursor, write_cursor
 from .filters import InvalidFilterError, ListFilters, check_names, host_filter, key_filter, url_to_key
-from .queries import DECISION_COLUMNS, PAGE_COLUMNS, SqlQuery, decisions_query, page_query, pages_query
+from .queries import DECISION_COLUMNS, SqlQuery, decisions_query, page_query, pages_query
 from .seeds import InvalidBodyError, SeedDocument, SeedResult, read_body, refused, validate_seed
 from .serializers import decision_view, page_view
 
 __all__ = [
     "DECISION_COLUMNS",
-    "PAGE_COLUMNS",
     "InvalidBodyError",
     "InvalidCursorError",
     "InvalidFilterError",

@@ -10,49 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from strider.storage.rows.columns import ApiView, columns_shown
+from strider.storage.rows.pages import PAGE_COLUMNS
+
 from .cursors import ListCursor
 from .filters import ListFilters
 
-PAGE_COLUMNS: Final = (
-    "url_key",
-    "job_id",
-    "url",
-    "host",
-    "domain",
-    "execution_id",
-    "crawl_spec_id",
-    "fetch_sequence",
-    "status_code",
-    "content_type",
-    "content_length",
-    "content_hash",
-    "raw_hash",
-    "depth",
-    "referrer",
-    "redirect_chain",
-    "title",
-    "description",
-    "canonical_url",
-    "language",
-    "author",
-    "published_at",
-    "page_kind",
-    "document_kind",
-    "text_length",
-    "word_count",
-    "links_count",
-    "validation_status",
-    "warnings",
-    "parser_version",
-    "error_message",
-    "truncated",
-    "metadata",
-    "crawl_duration_ms",
-    "crawled_at",
-    "first_crawled_at",
-    "changed_at",
-)
-"""Columns of a page in a list; the text is in the detail only."""
+_LISTED_COLUMNS: Final = tuple(column.name for column in columns_shown(PAGE_COLUMNS, ApiView.LIST))
+_DETAIL_COLUMNS: Final = tuple(column.name for column in columns_shown(PAGE_COLUMNS, ApiView.DETAIL))
 
 DECISION_COLUMNS: Final = (
     "id",
@@ -110,7 +75,7 @@ def pages_query(filters: ListFilters, *, after: ListCursor | None, limit: int) -
     if after is not None:
         conditions.add("(crawled_at, url_key, job_id) < ({}, {}, {})", after.at, after.key, after.more)
     return _list(
-        "crawled_pages", PAGE_COLUMNS, conditions, order=("crawled_at", "url_key", "job_id"), limit=limit
+        "crawled_pages", _LISTED_COLUMNS, conditions, order=("crawled_at", "url_key", "job_id"), limit=limit
     )
 
 
@@ -130,8 +95,7 @@ def page_query(url_key: str, job_id: str | None) -> SqlQuery:
     conditions = _Conditions()
     conditions.equal("url_key", url_key)
     conditions.equal("job_id", job_id)
-    columns = (*PAGE_COLUMNS, "text")
-    return _list("crawled_pages", columns, conditions, order=("crawled_at",), limit=0)
+    return _list("crawled_pages", _DETAIL_COLUMNS, conditions, order=("crawled_at",), limit=0)
 
 
 def _shared(filters: ListFilters, moment: str) -> _Conditions:

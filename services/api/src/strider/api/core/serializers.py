@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-_JSON: Final = ("redirect_chain", "warnings", "metadata")
+from strider.storage.rows.pages import PAGE_COLUMNS
+
+_JSON: Final = frozenset(column.name for column in PAGE_COLUMNS if column.json)
 
 
 def page_view(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,14 @@
-"""Models of the responses, as in the OpenAPI document."""
+"""Models of the responses, as in the OpenAPI document; those of pages follow from the columns of pages."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, PlainSerializer, WithJsonSchema
+from pydantic import BaseModel, PlainSerializer, WithJsonSchema, create_model
+
+from strider.storage.rows.columns import ApiView, columns_shown
+from strider.storage.rows.pages import PAGE_COLUMNS
 
 
 def _written(moment: datetime) -> str:
@@ -55,52 +58,19 @@ class RecoveryResponse(BaseModel):
     recovered: int
 
 
-class PageSummary(BaseModel):
-    """The latest version of a page."""
-
-    url_key: str
-    job_id: str
-    url: str
-    host: str
-    domain: str
-    execution_id: str
-    crawl_spec_id: str
-    fetch_sequence: int
-    status_code: int
-    content_type: str
-    content_length: int
-    content_hash: str
-    raw_hash: str
-    depth: int
-    referrer: str
-    redirect_chain: list[str]
-    title: str
-    description: str
-    canonical_url: str
-    language: str
-    author: str
-    published_at: str
-    page_kind: str
-    document_kind: str
-    text_length: int
-    word_count: int
-    links_count: int
-    validation_status: str
-    warnings: list[str]
-    parser_version: str
-    error_message: str
-    truncated: bool
-    metadata: dict[str, str]
-    crawl_duration_ms: int
-    crawled_at: Moment
-    first_crawled_at: Moment
-    changed_at: Moment
+def _page_fields(view: ApiView) -> dict[str, Any]:
+    """Return the fields of a page's response: the columns of this view, with their types in JSON."""
+    return {
+        column.name: (Moment if column.type is datetime else column.json or column.type, ...)
+        for column in columns_shown(PAGE_COLUMNS, view)
+    }
 
 
-class PageDetail(PageSummary):
-    """A page with its text."""
+PageSummary = create_model(
+    "PageSummary", __doc__="The latest version of a page.", **_page_fields(ApiView.LIST)
+)
 
-    text: str
+PageDetail = create_model("PageDetail", __doc__="A page with its text.", **_page_fields(ApiView.DETAIL))
 
 
 class DecisionSummary(BaseModel):
@@ -124,12 +94,13 @@ class DecisionSummary(BaseModel):
     decided_at: Moment
 
 
-class PageList(BaseModel):
-    """Pages, newest first."""
-
-    items: list[PageSummary]
-    next: str | None
-    """The cursor of the next page of the list; null at the end."""
+PageList = create_model(
+    "PageList",
+    __doc__="Pages, newest first.",
+    items=(list[PageSummary], ...),  # type: ignore[valid-type]  # a class, made above
+    next=(str | None, ...),
+)
+"""`next` is the cursor of the next page of the list; null at the end."""
 
 
 class DecisionList(BaseModel):

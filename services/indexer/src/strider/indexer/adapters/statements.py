@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
-from decimal import Decimal
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 from strider.indexer.core import (
     DecisionRow,
@@ -20,22 +18,9 @@ from strider.indexer.core import (
     TouchRow,
     UrlRow,
 )
+from strider.storage.rows.columns import columns_of
+from strider.storage.rows.sql_types import sql_type
 from strider.storage.upsert import Upsert
-
-_JSON_COLUMNS: Final = frozenset(
-    {"redirect_chain", "warnings", "metadata", "sitemap_urls", "images", "sources", "confidences"}
-)
-_COLUMN_TYPES: Final = {
-    int: "bigint",
-    float: "double precision",
-    bool: "boolean",
-    str: "text",
-    datetime: "timestamptz",
-    datetime | None: "timestamptz",
-    Decimal | None: "numeric",
-    float | None: "double precision",
-    int | None: "bigint",
-}
 
 TABLES: Final = (
     "crawled_pages",
@@ -53,11 +38,8 @@ _SAME_PAGE: Final = """page.url_key = given.url_key AND page.job_id = given.job_
 
 
 def _typed_columns(row: Any) -> tuple[tuple[str, str], ...]:
-    """Return name and type of each column: JSON is sent as text, all else by the field's own type."""
-    kinds = get_type_hints(row)
-    return tuple(
-        (name, "jsonb" if name in _JSON_COLUMNS else _COLUMN_TYPES[kinds[name]]) for name in row._fields
-    )
+    """Return name and type of each column."""
+    return tuple((column.name, sql_type(column)) for column in columns_of(row))
 
 
 def _columns_except(row: Any, *names: str) -> tuple[str, ...]:

@@ -1,10 +1,13 @@
 """Turn events into rows. Pure: values in, rows out."""
 
-from .column_values import to_datetime
+from strider.storage.rows.pages import PageRow
+from strider.storage.rows.values import to_datetime
+
 from .decisions import decision_id, decision_rows, noindex_row, rejection_row
 from .failures import failure_row
 from .frontier import dropped_host_row, dropped_url_row, host_row, url_row
 from .pages import page_row, removal_row, touch_row
+from .product_row import ProductRow
 from .products import product_rows
 from .row_models import (
     DecisionRow,
@@ -12,8 +15,6 @@ from .row_models import (
     DroppedUrlRow,
     FailureRow,
     HostRow,
-    PageRow,
-    ProductRow,
     RemovalRow,
     RowChanges,
     TouchRow,

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar
 
 from strider.contracts.generated.enums import Decision, DecisionReason, RejectionReason
 from strider.contracts.generated.events import PageParsed, PageRejected, PageValidated, UrlsDecided
+from strider.storage.rows.values import MAX_URL_CHARACTERS, clip, host_and_domain, to_datetime
 
-from .column_values import MAX_URL_CHARACTERS, clip, host_and_domain, to_datetime
 from .row_models import DecisionRow
 
 T = TypeVar("T")

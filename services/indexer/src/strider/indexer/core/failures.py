@@ -10,8 +10,8 @@ from typing import Final
 
 from strider.contracts.generated.enums import FetchOutcome, RequestKind
 from strider.contracts.generated.events import FetchCompleted
+from strider.storage.rows.values import MAX_URL_CHARACTERS, clip, host_and_domain, to_datetime
 
-from .column_values import MAX_URL_CHARACTERS, clip, host_and_domain, to_datetime
 from .row_models import FailureRow
 
 MAX_MESSAGE_CHARACTERS: Final = 1000

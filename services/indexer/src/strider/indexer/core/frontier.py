@@ -10,8 +10,8 @@ from datetime import datetime
 
 from strider.contracts.entry_states import url_status
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
+from strider.storage.rows.values import MAX_URL_CHARACTERS, clip, host_and_domain, to_datetime
 
-from .column_values import MAX_URL_CHARACTERS, clip, host_and_domain, to_datetime
 from .row_models import DroppedHostRow, DroppedUrlRow, HostRow, UrlRow
 
 

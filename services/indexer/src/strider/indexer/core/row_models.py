@@ -1,4 +1,4 @@
-"""Row models, with fields in the order of the tables' columns.
+"""Row models, with fields in the order of the tables' columns; those of pages are `strider.storage.rows`.
 
 The names of the fields are the names of the columns; the types of columns, and when a row replaces another,
 are decided by the database adapter.
@@ -9,63 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from decimal import Decimal
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from strider.contracts.generated.events import DeadLetter
+from strider.storage.rows.columns import Column
+from strider.storage.rows.pages import PageRow
 
-
-class PageRow(NamedTuple):
-    """A page as one fetch found it."""
-
-    url_key: str
-    job_id: str
-    url: str
-    host: str
-    domain: str
-    execution_id: str
-    crawl_spec_id: str
-    fetch_sequence: int
-    status_code: int
-    content_type: str
-    content_length: int
-    decoded_length: int
-    content_hash: str
-    raw_hash: str
-    depth: int
-    referrer: str
-    redirect_chain: str
-    title: str
-    description: str
-    canonical_url: str
-    language: str
-    author: str
-    published_at: str
-    page_kind: str
-    document_kind: str
-    text: str
-    text_length: int
-    word_count: int
-    links_count: int
-    validation_status: str
-    quality: float
-    warnings: str
-    parse_outcome: str
-    parser: str
-    parser_version: str
-    error_message: str
-    truncated: bool
-    rendered: bool
-    etag: str
-    last_modified: str
-    body_object: str
-    metadata: str
-    crawl_duration_ms: int
-    parse_duration_ms: float
-    crawled_at: datetime
-    validated_at: datetime
-    first_crawled_at: datetime
-    changed_at: datetime
+from .product_row import ProductRow
 
 
 class TouchRow(NamedTuple):
@@ -89,49 +39,6 @@ class RemovalRow(NamedTuple):
     url_key: str
     job_id: str
     fetch_sequence: int
-
-
-class ProductRow(NamedTuple):
-    """A product as a page offers it. Sorted in this order; of rows with the same key the last one stays."""
-
-    url_hash: str
-    job_id: str
-    is_own_page: bool
-    crawled_at: datetime
-    url: str
-    host: str
-    domain: str
-    page_key: str
-    page_url: str
-    execution_id: str
-    fetch_sequence: int
-    product_name: str
-    description: str
-    price: Decimal | None
-    currency: str
-    old_price: Decimal | None
-    price_low: Decimal | None
-    price_high: Decimal | None
-    availability: str
-    rating: float | None
-    review_count: int | None
-    brand: str
-    category: str
-    sku: str
-    gtin: str
-    mpn: str
-    condition: str
-    seller: str
-    images: str
-    sources: str
-    confidences: str
-    metadata: str
-    validation_status: str
-    parser: str
-    parser_version: str
-    content_hash: str
-    created_at: datetime
-    updated_at: datetime
 
 
 class DecisionRow(NamedTuple):
@@ -251,7 +158,7 @@ class HostRow(NamedTuple):
     robots_url: str
     robots_fetched_at: datetime | None
     robots_expires_at: datetime | None
-    sitemap_urls: str
+    sitemap_urls: Annotated[str, Column(json=list[str])]
     updated_at: datetime
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 
 from strider.contracts.generated.events import PageParsed
-
-from .column_values import clip
+from strider.storage.rows.values import clip
 
 
 def is_text_in_object(page: PageParsed) -> bool:

@@ -1,7 +1,8 @@
-"""Column values that several tables share: host and domain of a URL, times, clipped texts."""
+"""Conversions of values of events to values of columns: hosts, times, durations, JSON, clipped texts."""
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -33,3 +34,28 @@ def host_and_domain(url: str) -> tuple[str, str]:
 def clip(text: str, characters: int) -> str:
     """Return the text, cut to this length with an ellipsis."""
     return text if len(text) <= characters else text[: characters - 1] + "…"
+
+
+def to_rounded_milliseconds(microseconds: int) -> int:
+    """Return microseconds as whole milliseconds."""
+    return round(microseconds / 1000)
+
+
+def to_milliseconds(microseconds: int) -> float:
+    """Return microseconds as milliseconds."""
+    return microseconds / 1000
+
+
+def first_nonzero(first: int, second: int) -> int:
+    """Return the first number, or the second where the first is 0."""
+    return first or second
+
+
+def join_error(error_class: str, message: str) -> str:
+    """Return class and message of an error as one text; either may be empty."""
+    return ": ".join(part for part in (error_class, message) if part)
+
+
+def to_json(value: object) -> str:
+    """Return JSON; most values are empty, and share one text."""
+    return json.dumps(value, ensure_ascii=False) if value else ("{}" if isinstance(value, dict) else "[]")
