@@ -69,7 +69,7 @@ def a_page() -> PageParsed:
 
 def _bare(book: SchemaStore, page: PageParsed) -> tuple[object, bytes, object]:
     """Writer, bytes and reader of fastavro alone, on the same record and schema."""
-    schema = fastavro.parse_schema(orjson.loads(book.definition("page-parsed.v1")))
+    schema = fastavro.parse_schema(orjson.loads(book.definition(PAGES_PARSED.schema_name)))
     record = page.to_record()
 
     def write() -> bytes:

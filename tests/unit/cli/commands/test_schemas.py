@@ -211,3 +211,19 @@ def test_an_unknown_schema_is_wrong_usage(name: str, told: str) -> None:
 
     assert (code, shown) == (2, "")
     assert told in errors
+
+
+def test_a_new_version_is_written_and_listed(schemas: Path) -> None:
+    """The next version of a released event, in the place of the current one."""
+    code, printed, _ = run("new-version", "job-event", "--schemas", str(schemas))
+
+    assert code == 0
+    assert f"{schemas}/avro/job-event.v1.avsc -> {schemas}/avro/job-event.v2.avsc" in printed.splitlines()
+    assert "value: job-event.v2" in (schemas / "topics" / "job-events.yaml").read_text()
+
+
+def test_an_unknown_event_has_no_new_version(schemas: Path) -> None:
+    code, _, message = run("new-version", "job-evnt", "--schemas", str(schemas))
+
+    assert code == 1
+    assert "job-evnt" in message

@@ -71,7 +71,7 @@ def test_any_avro_reader_reads_what_was_spliced(codec: Codec, splicer: Splicer[A
     """The Apache library and fastavro, with only the schema."""
     parsed = codec.encode(PAGES_PARSED, PAGE)
     body = splicer.splice(parsed.value, parsed.headers, verdict=VERDICT).value[10:]
-    definition = codec.schema_store.definition("page-validated.v1")
+    definition = codec.schema_store.definition(PAGES_VALIDATED.schema_name)
     ours = PageValidated(page=PAGE, verdict=VERDICT)
 
     apache = avro.io.DatumReader(avro.schema.parse(definition)).read(avro.io.BinaryDecoder(BytesIO(body)))
@@ -83,8 +83,8 @@ def test_any_avro_reader_reads_what_was_spliced(codec: Codec, splicer: Splicer[A
 
 def test_the_registry_of_one_topic_is_not_the_others(codec: Codec, splicer: Splicer[Any, Any]) -> None:
     """Each topic has its own ids, so only the event is copied and never the frame."""
-    codec.schema_store.use_registry_id("pages-parsed", "page-parsed.v1", 7)
-    codec.schema_store.use_registry_id("pages-validated", "page-validated.v1", 8)
+    codec.schema_store.use_registry_id("pages-parsed", PAGES_PARSED.schema_name, 7)
+    codec.schema_store.use_registry_id("pages-validated", PAGES_VALIDATED.schema_name, 8)
     parsed = codec.encode(PAGES_PARSED, PAGE)
 
     spliced = splicer.splice(parsed.value, parsed.headers, verdict=VERDICT)
@@ -100,7 +100,7 @@ def test_a_page_of_another_version_is_written_anew(
     codec: Codec, splicer: Splicer[Any, Any], known: bool
 ) -> None:
     """During an upgrade parser and validator have different schemas, whose bytes cannot be mixed."""
-    definition = json.loads(codec.schema_store.definition("page-parsed.v1"))
+    definition = json.loads(codec.schema_store.definition(PAGES_PARSED.schema_name))
     foreign = definition | {
         "fields": [*definition["fields"][::-1], {"name": "new", "type": "string", "default": ""}]
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import avro.io
@@ -11,12 +12,12 @@ import avro.schema
 import fastavro
 import pytest
 
-from strider.contracts.codegen import load_declarations
+from strider.contracts.codegen import DeclarationError, load_declarations
 from strider.contracts.codegen.checks import record_from_json
 from strider.contracts.codegen.declarations import EventExample, SchemaDeclaration
 from strider.contracts.generated.events import EVENTS
 
-from .small_schemas import ROOT
+from .small_schemas import ROOT, build_schemas, write
 
 DECLARATIONS = load_declarations(ROOT / "schemas")
 SCHEMAS = {schema.event: schema for schema in DECLARATIONS.schemas.values()}
@@ -83,3 +84,22 @@ def test_a_filled_example_shows_values_where_a_minimal_one_has_defaults() -> Non
             optional = [field for field in _schema(example).record.fields if not field.is_required]
             shown = [field.name for field in optional if example.content[field.name] != field.default]
             assert len(shown) >= len(optional) / 3, example.file
+
+
+def test_an_example_may_contain_another_one() -> None:
+    """A validated page is a parsed page and a verdict, each written once."""
+    contents = {(one.event, one.name): one.content for one in DECLARATIONS.examples}
+
+    for name in ("full", "minimal"):
+        assert contents["page-validated", name] == {
+            "page": contents["page-parsed", name],
+            "verdict": contents["verdict", name],
+        }
+
+
+def test_an_example_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    schemas = build_schemas(tmp_path)
+    write(schemas / "examples/thing-happened/full.json", '{"note": {"$example": "thing-happened/half"}}')
+
+    with pytest.raises(DeclarationError, match="there is no example 'thing-happened/half'"):
+        load_declarations(schemas)

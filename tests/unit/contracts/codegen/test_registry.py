@@ -289,15 +289,14 @@ def test_a_validated_page_is_the_parsed_page_and_a_verdict() -> None:
     """Avro is concatenation: any reader reads what was never encoded as a whole."""
     schemas = {name: schema.resolved for name, schema in DECLARATIONS.schemas.items()}
     page, verdict = (_event(topics.PAGES_PARSED), EVENTS["verdict.v1"]("valid", "1", 5))
-    spliced = _encode(schemas["page-parsed.v1"], page) + _encode(schemas["verdict.v1"], verdict)
+    parsed, whole = (schemas[topic.schema_name] for topic in (topics.PAGES_PARSED, topics.PAGES_VALIDATED))
+    spliced = _encode(parsed, page) + _encode(schemas["verdict.v1"], verdict)
 
-    read = fastavro.schemaless_reader(
-        BytesIO(spliced), fastavro.parse_schema(schemas["page-validated.v1"]), None
-    )
+    read = fastavro.schemaless_reader(BytesIO(spliced), fastavro.parse_schema(whole), None)
 
     assert topics.PAGES_VALIDATED.value.from_record(read) == topics.PAGES_VALIDATED.value(page, verdict)
-    assert [field["name"] for field in schemas["page-validated.v1"]["fields"]] == ["page", "verdict"]
-    assert schemas["page-validated.v1"]["fields"][0]["type"] == schemas["page-parsed.v1"]
+    assert [field["name"] for field in whole["fields"]] == ["page", "verdict"]
+    assert whole["fields"][0]["type"] == parsed
 
 
 def test_hot_events_have_no_arrays_of_records_but_the_few_products() -> None:
@@ -309,7 +308,7 @@ def test_hot_events_have_no_arrays_of_records_but_the_few_products() -> None:
         if isinstance(field.type, ArrayType) and isinstance(field.type.of, RecordType)
     }
 
-    assert found == {("page-parsed.v1", "products")}
+    assert found == {(topics.PAGES_PARSED.schema_name, "products")}
 
 
 def test_host_wishes_and_job_wishes_can_be_told_apart() -> None:

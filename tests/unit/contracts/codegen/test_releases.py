@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,12 @@ import pytest
 from strider.contracts.codegen import DeclarationError, load_declarations
 from strider.contracts.codegen.__main__ import main
 from strider.contracts.codegen.outputs import render_outputs
-from strider.contracts.codegen.releases import file_checksums, fingerprint_of, read_checksums
+from strider.contracts.codegen.releases import (
+    file_checksums,
+    fingerprint_of,
+    new_version_files,
+    read_checksums,
+)
 
 from .small_schemas import ROOT, THING, build_schemas, thing, write
 
@@ -252,3 +258,53 @@ def test_a_released_file_that_is_no_schema_any_more_is_named(house: Path) -> Non
         DeclarationError, match=r"released/thing-happened.v1.avsc: .*not a valid schema any more"
     ):
         load_declarations(house)
+
+
+def test_a_new_version_takes_its_container_and_topics_along() -> None:
+    """A schema that contains the event has another fingerprint; what was released is not touched."""
+    schemas = ROOT / "schemas"
+    declarations = load_declarations(schemas)
+    released = replace(declarations.release, manifest=dict.fromkeys(declarations.schemas, ("", "")))
+    declarations = replace(declarations, release=released)
+    versions = {schema.event: name for name, schema in declarations.schemas.items()}
+    parsed, whole = versions["page-parsed"], versions["page-validated"]
+
+    files = new_version_files(declarations, schemas, "page-parsed")
+
+    new_parsed = _next(parsed)
+    moved = {path.name: new.name for path, (new, _) in files.items() if new != path}
+    assert moved[f"{parsed}.avsc"] == f"{new_parsed}.avsc"
+    assert f'"{new_parsed}"' in files[schemas / "avro" / f"{whole}.avsc"][1]
+    topic = files[schemas / "topics" / "pages-parsed.yaml"][1]
+    assert f"value: {new_parsed}\n" in topic
+    assert not [path for path in files if path.parent.name == "released"]
+
+
+def _next(name: str) -> str:
+    event, _, number = name.rpartition(".v")
+    return f"{event}.v{int(number) + 1}"
+
+
+def test_an_event_that_was_not_released_is_changed_as_it_stands(tmp_path: Path) -> None:
+    schemas = build_schemas(tmp_path)
+
+    with pytest.raises(DeclarationError, match="was not released yet: change it as it stands"):
+        new_version_files(load_declarations(schemas), schemas, "thing-happened")
+
+
+def test_a_new_version_of_an_unknown_event_is_refused(house: Path) -> None:
+    with pytest.raises(DeclarationError, match="thing-heard.*is not an event"):
+        new_version_files(load_declarations(house), house, "thing-heard")
+
+
+def test_a_new_version_is_a_valid_folder(house: Path) -> None:
+    """Written as it is, before any field is added."""
+    for path, (new_path, text) in new_version_files(
+        load_declarations(house), house, "thing-happened"
+    ).items():
+        path.unlink()
+        write(new_path, text)
+
+    declarations = load_declarations(house)
+    assert list(declarations.schemas) == ["dead-letter.v1", "thing-happened.v2"]
+    assert declarations.topics["things"].value == "thing-happened.v2"

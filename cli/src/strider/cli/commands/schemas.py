@@ -1,4 +1,4 @@
-"""strider schemas: list and show event schemas, check that their versions are compatible.
+"""strider schemas: list and show event schemas, check that versions are compatible, start a new version.
 
 Compatibility is `strider.contracts.avro.version_check`'s. Exit code 1: the check has a finding.
 """
@@ -23,7 +23,7 @@ from strider.contracts.avro.schema_model import canonical_form, parse_schema_tre
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.codegen.declarations import DeclarationError, Declarations
 from strider.contracts.codegen.loader import load_declarations
-from strider.contracts.codegen.releases import check_release
+from strider.contracts.codegen.releases import check_release, new_version_files
 
 app = typer.Typer(no_args_is_help=True, help="Check and show the event schemas.")
 
@@ -37,8 +37,7 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Check that all versions of each event, released ones included, can read each other."""
-    if not (schemas / "avro").is_dir():
-        fail(f"{schemas} contains no schemas; give the repository's folder with --schemas", CommandExit.USAGE)
+    _require_schemas(schemas)
     try:
         declarations = load_declarations(schemas)
         check_release(declarations)
@@ -94,6 +93,28 @@ def show(
         if canonical
         else json_text(schema, indent=2, ascii_only=False)
     )
+
+
+@app.command(name="new-version")
+def new_version(
+    event: Annotated[str, typer.Argument(help="Such as page-parsed.")],
+    schemas: Annotated[Path, typer.Option(help="Folder with topics, avro and released.")] = Path("schemas"),
+) -> None:
+    """Start the next version of a released event: its schema, those that contain it, and their topics."""
+    _require_schemas(schemas)
+    try:
+        files = new_version_files(load_declarations(schemas), schemas, event)
+    except DeclarationError as failure:
+        fail(str(failure), CommandExit.FAILED)
+    for path, (new_path, text) in files.items():
+        path.unlink()
+        new_path.write_text(text, encoding="utf-8")
+        print(f"{path} -> {new_path}" if new_path != path else path)
+
+
+def _require_schemas(schemas: Path) -> None:
+    if not (schemas / "avro").is_dir():
+        fail(f"{schemas} contains no schemas; give the repository's folder with --schemas", CommandExit.USAGE)
 
 
 def _find_schema(book: SchemaStore, name: str) -> str:

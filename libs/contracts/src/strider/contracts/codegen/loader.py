@@ -7,6 +7,8 @@ checked by `checks`. A file with `template` stands for one topic of each service
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +29,8 @@ from .declarations import (
 from .releases import CHECKSUMS_FILE, RELEASED_VALUES_FILE, file_checksums, read_checksums
 from .schema_loader import load_schemas
 from .strict_files import SourceDocument, read_json, read_yaml
+
+_REFERENCE: Final = "$example"
 
 
 def load_declarations(schemas: Path) -> Declarations:
@@ -77,8 +81,22 @@ def _load_value_list(name: str, documents: dict[str, SourceDocument]) -> ValueLi
 
 
 def _load_examples(folder: Path, root: Path) -> tuple[EventExample, ...]:
-    paths = sorted(folder.glob("*/*"))
-    return tuple(_load_example(path, root) for path in paths)
+    examples = tuple(_load_example(path, root) for path in sorted(folder.glob("*/*")))
+    contents = {f"{example.event}/{example.name}": example.content for example in examples}
+    return tuple(
+        replace(example, content=_with_examples(example, example.content, contents)) for example in examples
+    )
+
+
+def _with_examples(example: EventExample, content: Any, contents: Mapping[str, Any]) -> Any:
+    """Replace `{"$example": "event/name"}` by that example, so that an event is written once."""
+    if not isinstance(content, Mapping):
+        return content
+    if content.keys() != {_REFERENCE}:
+        return {name: _with_examples(example, value, contents) for name, value in content.items()}
+    if content[_REFERENCE] not in contents:
+        raise DeclarationError(example.file, _REFERENCE, f"there is no example {content[_REFERENCE]!r}")
+    return contents[content[_REFERENCE]]
 
 
 def _load_example(path: Path, root: Path) -> EventExample:

@@ -1,4 +1,4 @@
-"""Released schemas: checks that none was changed or removed, and files of a new release.
+"""Released schemas: checks that none was changed or removed, files of a release, new versions of schemas.
 
 Messages of a released schema may still be in a topic, so its file and its fingerprint stay. Defaults and
 value lists are not part of a fingerprint, but readers depend on both: they are compared with the released
@@ -24,7 +24,13 @@ from strider.contracts.avro.schema_model import (
     parse_schema_tree,
 )
 
-from .declarations import DeclarationError, Declarations, ReleasedSchemas, SchemaDeclaration
+from .declarations import (
+    DeclarationError,
+    Declarations,
+    RecordType,
+    ReleasedSchemas,
+    SchemaDeclaration,
+)
 
 CHECKSUMS_FILE: Final = "SHA256SUMS"
 """Name of the file with the digests of all released files."""
@@ -152,6 +158,47 @@ def render_release_files(declarations: Declarations, folder: Path, version: str)
     sums |= {path.name: sha256(content.encode()).hexdigest() for path, content in files.items()}
     files[folder / CHECKSUMS_FILE] = "".join(f"{known}  {file}\n" for file, known in sorted(sums.items()))
     return files
+
+
+def new_version_files(declarations: Declarations, schemas: Path, event: str) -> dict[Path, tuple[Path, str]]:
+    """Return the files of a released event's next version: each path, its new path and its new text.
+
+    A schema that contains the event gets a new version too where it was released, since its fingerprint
+    changes; a topic names the version of its value. The released files stay as they are.
+    """
+    current = next((name for name, each in declarations.schemas.items() if each.event == event), "")
+    if not current:
+        raise DeclarationError("schemas/avro", event, "is not an event of this repository")
+    if current not in declarations.release.manifest:
+        raise DeclarationError(
+            f"schemas/avro/{current}.avsc", "", "was not released yet: change it as it stands"
+        )
+    renamed = _renamed_versions(declarations, current)
+    files = {}
+    for path in sorted((*schemas.glob("avro/*.avsc"), *schemas.glob("topics/*.yaml"))):
+        text = path.read_text(encoding="utf-8")
+        new_text = text
+        for old, new in renamed.items():
+            new_text = new_text.replace(f'"{old}"', f'"{new}"')
+            new_text = re.sub(rf"(?m)^value: {re.escape(old)}$", f"value: {new}", new_text)
+        new_path = path.with_name(f"{renamed.get(path.stem, path.stem)}{path.suffix}")
+        if (new_path, new_text) != (path, text):
+            files[path] = (new_path, new_text)
+    return files
+
+
+def _renamed_versions(declarations: Declarations, name: str) -> dict[str, str]:
+    """Return old and new name of a schema, and of each released one that contains it."""
+    event, _, number = name.rpartition(".v")
+    renamed = {name: f"{event}.v{int(number) + 1}"}
+    for other, schema in declarations.schemas.items():
+        contains = any(
+            isinstance(field.type, RecordType) and field.type.reference == name
+            for field in schema.record.fields
+        )
+        if contains and other in declarations.release.manifest:
+            renamed |= _renamed_versions(declarations, other)
+    return renamed
 
 
 def _merged_values(declarations: Declarations) -> dict[str, list[str]]:
