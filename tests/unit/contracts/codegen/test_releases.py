@@ -293,7 +293,7 @@ def test_an_event_that_was_not_released_is_changed_as_it_stands(tmp_path: Path) 
 
 
 def test_a_new_version_of_an_unknown_event_is_refused(house: Path) -> None:
-    with pytest.raises(DeclarationError, match="thing-heard.*is not an event"):
+    with pytest.raises(DeclarationError, match=r"thing-heard.*is not an event"):
         new_version_files(load_declarations(house), house, "thing-heard")
 
 

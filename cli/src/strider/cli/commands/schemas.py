@@ -1,4 +1,4 @@
-"""strider schemas: list and show event schemas, check that versions are compatible, start a new version.
+"""strider schemas: list, show and check event schemas, start a new version.
 
 Compatibility is `strider.contracts.avro.version_check`'s. Exit code 1: the check has a finding.
 """

@@ -1,4 +1,4 @@
-"""Functions that build a named tuple from fields of events, compiled so that no field costs a call.
+"""Compiled functions that build a named tuple from fields of events.
 
     def build(page, verdict):
         value_1 = convert_1(page.fetched_at_ms)
@@ -18,7 +18,7 @@ Row = TypeVar("Row", bound=tuple[Any, ...])
 
 
 class RowValue(NamedTuple):
-    """Where one value of a row comes from."""
+    """Source of one value of a row."""
 
     sources: tuple[str, ...]
     """Paths below the arguments, as `page.url`; an argument itself is a path of one name."""

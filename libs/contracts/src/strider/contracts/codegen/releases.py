@@ -1,4 +1,4 @@
-"""Released schemas: checks that none was changed or removed, files of a release, new versions of schemas.
+"""Released schemas: checks that none was changed, files of a release, new versions.
 
 Messages of a released schema may still be in a topic, so its file and its fingerprint stay. Defaults and
 value lists are not part of a fingerprint, but readers depend on both: they are compared with the released

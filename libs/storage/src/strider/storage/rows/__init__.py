@@ -1,1 +1,1 @@
-"""Rows of tables as tables of columns: what is stored, where it comes from, who shows it. Pure."""
+"""Columns of tables: source, type and place in responses of each value. Pure."""

@@ -31,7 +31,7 @@ class Column:
     """One column of a table."""
 
     source: str | tuple[str, ...] = ()
-    """What it is read from, as `page.title`; by default the field of the same name."""
+    """Path of its value, as `page.title`; by default the field of the same name."""
     convert: Callable[..., Any] | None = None
     """Function of the sources' values; without it the value is stored as it is."""
     api: ApiView = ApiView.NONE

@@ -1,4 +1,4 @@
-"""The columns of `crawled_pages`: the one list that indexer, API and `strider crawl` derive theirs from.
+"""The columns of `crawled_pages`, for indexer, API and `strider crawl`.
 
 A field of the parsed page becomes a column by a line in `PageRow` and a migration. The recipe is in
 docs/adding-a-page-field.md.

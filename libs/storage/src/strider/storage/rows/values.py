@@ -1,4 +1,4 @@
-"""Conversions of values of events to values of columns: hosts, times, durations, JSON, clipped texts."""
+"""Conversions from values of events to values of columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Models of the responses, as in the OpenAPI document; those of pages follow from the columns of pages."""
+"""Models of the responses, as in the OpenAPI document.
+
+Those of pages follow from the columns of pages, which name the views that show them.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Row models, with fields in the order of the tables' columns; those of pages are `strider.storage.rows`.
+"""Row models, with fields in the order of the tables' columns.
 
-The names of the fields are the names of the columns; the types of columns, and when a row replaces another,
+Rows of pages are declared in `strider.storage.rows`, rows of products in `product_row`. The names of the fields are the names of the columns; the types of columns, and when a row replaces another,
 are decided by the database adapter.
 """
 
