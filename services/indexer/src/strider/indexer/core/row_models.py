@@ -1,7 +1,7 @@
 """Row models, with fields in the order of the tables' columns.
 
-Rows of pages are declared in `strider.storage.rows`, rows of products in `product_row`. The names of the fields are the names of the columns; the types of columns, and when a row replaces another,
-are decided by the database adapter.
+Rows of pages are declared in `strider.storage.rows`, rows of products in `product_row`. The names of the
+fields are the names of the columns; when a row replaces another is decided by the database adapter.
 """
 
 from __future__ import annotations
