@@ -81,6 +81,14 @@ def _module_tables() -> dict[Path, str]:
     }
 
 
+def _routes() -> dict[Path, str]:
+    import routes  # noqa: PLC0415  # a neighbour of this file
+
+    page = ROOT / "services" / "api" / "README.md"
+    # The module table of the same page is written by another renderer: this one runs after it.
+    return {page: between(page.read_text(encoding="utf-8"), "routes", routes.table())}
+
+
 RENDERERS: tuple[Render, ...] = (
     *(
         _contracts,
@@ -91,6 +99,7 @@ RENDERERS: tuple[Render, ...] = (
         _log_events,
         _security,
         _module_tables,
+        _routes,
     ),
 )
 
@@ -118,11 +127,23 @@ def stale() -> dict[Path, str]:
 
 def main() -> int:
     """Write or check."""
-    if "--check" in sys.argv[1:]:
-        found = stale()
-        for path, difference in found.items():
-            print(f"{path.relative_to(ROOT)} is not current; run: make contracts\n{difference[:2000]}")
-        return 1 if found else 0
+    from strider.contracts.codegen import DeclarationError  # noqa: PLC0415  # as above
+
+    try:
+        return _check() if "--check" in sys.argv[1:] else _write()
+    except DeclarationError as failure:
+        print(failure, file=sys.stderr)
+        return 2
+
+
+def _check() -> int:
+    found = stale()
+    for path, difference in found.items():
+        print(f"{path.relative_to(ROOT)} is not current; run: make contracts\n{difference[:2000]}")
+    return 1 if found else 0
+
+
+def _write() -> int:
     for render in RENDERERS:
         for path, text in render().items():
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -52,3 +52,18 @@ def test_a_page_without_its_place_is_refused() -> None:
 
     assert run.returncode == 1
     assert "no place for topics" in run.stderr
+
+
+def test_a_faulty_declaration_is_one_line() -> None:
+    """The file and the fault, without a traceback."""
+    program = (
+        "import generated; from strider.contracts.codegen import DeclarationError\n"
+        "def fault(): raise DeclarationError('schemas/topics/x.yaml', 'writers', 'must not be empty')\n"
+        "generated.RENDERERS = (fault,)\n"
+        "raise SystemExit(generated.main())"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT / "tools", capture_output=True, text=True, check=False
+    )
+
+    assert (run.returncode, run.stderr) == (2, "schemas/topics/x.yaml: writers: must not be empty\n")

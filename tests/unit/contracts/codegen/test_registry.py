@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from io import BytesIO
+from operator import attrgetter
 from typing import Any
 
 import fastavro
@@ -121,10 +122,17 @@ def test_all_that_concerns_a_host_is_in_one_shard() -> None:
     """Every topic by group uses the same function, so one scheduler is the only writer for a host."""
     by_group = [topic for topic in TOPICS.values() if topic.shard_of and topic.name != "adaptive-state"]
 
-    found = {topic.name: topic.shard_of(_event(topic), SHARDS) for topic in by_group if topic.shard_of}
+    shards, expected = {}, {}
+    for topic in by_group:
+        event, rule = _event(topic), DECLARATIONS.topics[topic.name].shard_by
+        assert rule is not None
+        assert rule.rule == "host"
+        assert topic.shard_of is not None
+        shards[topic.name] = topic.shard_of(event, SHARDS)
+        expected[topic.name] = shard_of_host(attrgetter(rule.path)(event), SHARDS)
 
-    assert set(found.values()) == {shard_of_host("blog.example.org", SHARDS)}
-    assert len(found) == 13
+    assert shards == expected
+    assert {"fetch-requests", "fetches-completed", "pages-settled", "frontier", "hosts"} <= shards.keys()
 
 
 def test_a_source_is_in_the_partition_of_kafkas_own_hash() -> None:
