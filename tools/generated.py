@@ -51,12 +51,19 @@ def _settings() -> dict[Path, str]:
 
 
 def _processes() -> dict[Path, str]:
+    import metric_pages  # noqa: PLC0415  # a neighbour of this file
+
     from strider.runtime.observability.metrics import metric_table  # noqa: PLC0415
     from strider.runtime.process.exit_codes import exit_table  # noqa: PLC0415
 
     page = ROOT / "docs" / "operations" / "processes.md"
     text = between(page.read_text(encoding="utf-8"), "exit-codes", exit_table())
-    return {page: between(text, "metrics", metric_table())}
+    text = between(text, "metrics", metric_table())
+    text = between(text, "service-metrics", metric_pages.service_table())
+    return {
+        page: between(text, "alerts", metric_pages.alert_table()),
+        ROOT / "deploy" / "prometheus" / "alerts.yaml": metric_pages.alert_rules(),
+    }
 
 
 def _log_events() -> dict[Path, str]:

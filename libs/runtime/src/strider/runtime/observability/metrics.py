@@ -1,6 +1,7 @@
 """Metrics of a process: each declared once, with a bound on the number of its series.
 
-A declaration has kind, labels and meaning; the operations page's table is rendered from it. A label whose
+A declaration has kind, labels, meaning and, where a person must act on it, an alert; the tables of the
+operations page and the rules for Prometheus are rendered from it. A label whose
 values come from outside (a reason, a topic) cannot fill the memory: past a metric's `max_series` new values
 are counted under `other`.
 """
@@ -46,6 +47,23 @@ DURATION_BUCKETS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
+class Alert:
+    """Condition of a metric on which a person must act."""
+
+    name: str
+    expression: str
+    """In PromQL; `$metric` stands for the metric's name."""
+    minutes: int
+    """Time that the condition must hold."""
+    meaning: str
+
+    def __post_init__(self) -> None:
+        """Refuse a condition that is not about its metric."""
+        if "$metric" not in self.expression or not self.name.isidentifier():
+            raise ValueError(f"alert {self.name!r} needs a name of letters and $metric in its expression")
+
+
+@dataclass(frozen=True, slots=True)
 class Metric:
     """Declaration of one metric."""
 
@@ -54,6 +72,18 @@ class Metric:
     help: str
     labels: tuple[str, ...] = ()
     max_series: int = 200
+    alert: Alert | None = None
+
+    @property
+    def sample_name(self) -> str:
+        """Return the name at `/metrics`: that of a counter always ends in `_total`."""
+        return f"{self.name.removesuffix('_total')}_total" if self.kind == "counter" else self.name
+
+
+def _rise(minutes: int) -> str:
+    """Return the condition that a counter rose, or appeared, which is its first rise."""
+    window = f"{minutes}m"
+    return f"($metric unless $metric offset {window}) > 0 or increase($metric[{window}]) > 0"
 
 
 MESSAGES: Final = Metric(
@@ -81,10 +111,28 @@ LAG: Final = Metric(
     max_series=4096,
 )
 DEAD_LETTERS: Final = Metric(
-    "strider_dead_letters_total", "counter", "Messages that went to the dead letters.", ("topic", "reason")
+    "strider_dead_letters_total",
+    "counter",
+    "Messages that went to the dead letters.",
+    ("topic", "reason"),
+    alert=Alert(
+        "DeadLetters",
+        _rise(15),
+        0,
+        "Messages were given up; the table `error_logs` has them with their reasons.",
+    ),
 )
 LOSSES: Final = Metric(
-    "strider_loss_events_total", "counter", "Times that retention deleted messages unread.", ("topic",)
+    "strider_loss_events_total",
+    "counter",
+    "Times that retention deleted messages unread.",
+    ("topic",),
+    alert=Alert(
+        "MessagesLost",
+        _rise(15),
+        0,
+        "Retention deleted messages before a group had read them; the log names the range.",
+    ),
 )
 LOST_MESSAGES: Final = Metric(
     "strider_lost_messages_total", "counter", "Messages that retention deleted unread.", ("topic",)
@@ -104,7 +152,16 @@ RETRIES: Final = Metric(
     "strider_retries_total", "counter", "Messages retried because a dependency was unavailable.", ("part",)
 )
 STALLS: Final = Metric(
-    "strider_stalls_total", "counter", "Times that the watchdog found nothing moving.", ("kind",)
+    "strider_stalls_total",
+    "counter",
+    "Times that the watchdog found nothing moving.",
+    ("kind",),
+    alert=Alert(
+        "ProcessStalled",
+        _rise(10),
+        0,
+        "The watchdog found that a process made no progress.",
+    ),
 )
 LAST_ACTIVITY: Final = Metric(
     "strider_last_activity_age_seconds", "gauge", "Seconds since the last activity of the process."
@@ -112,7 +169,18 @@ LAST_ACTIVITY: Final = Metric(
 LOOP_DELAY: Final = Metric(
     "strider_event_loop_delay_seconds", "gauge", "How late the event loop was at its last tick."
 )
-DEPENDENCY_UP: Final = Metric("strider_dependency_up", "gauge", "1 while the dependency responds.", ("part",))
+DEPENDENCY_UP: Final = Metric(
+    "strider_dependency_up",
+    "gauge",
+    "1 while the dependency responds.",
+    ("part",),
+    alert=Alert(
+        "DependencyUnavailable",
+        "$metric == 0",
+        5,
+        "A dependency has not responded to a process for five minutes; the process waits.",
+    ),
+)
 JOB_LOG_DROPPED: Final = Metric(
     "strider_job_log_dropped_total",
     "counter",

@@ -13,13 +13,24 @@ from typing import Final
 from strider.contracts.generated.enums import FetchOutcome
 from strider.contracts.generated.events import FetchCompleted, FetchRequested
 from strider.messaging.ports import Clock
-from strider.runtime.observability.metrics import Metric, Metrics
+from strider.runtime.observability.metrics import Alert, Metric, Metrics
 from strider.storage.worker_heartbeats import WorkerTotals
 
 RATE_SECONDS: Final = 60.0
 
 PAGES: Final = Metric("crawler_pages_fetched_total", "counter", "Page requests that returned a page.")
-STATUS: Final = Metric("crawler_http_status_total", "counter", "Responses by status.", ("status",))
+STATUS: Final = Metric(
+    "crawler_http_status_total",
+    "counter",
+    "Responses by status.",
+    ("status",),
+    alert=Alert(
+        "ManyErrorResponses",
+        'sum(rate($metric{status=~"[45].."}[5m])) / sum(rate($metric[5m])) > 0.2',
+        5,
+        "More than a fifth of all responses were 4xx or 5xx for five minutes.",
+    ),
+)
 ENDED: Final = Metric(
     "crawler_fetches_total",
     "counter",
