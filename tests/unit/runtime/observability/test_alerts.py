@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 
-from strider.fetcher.adapters.state.metrics import FETCHER_METRICS
 from strider.runtime.observability.metrics import RUNTIME_METRICS, Alert, Metric, Metrics
 
 ROOT = Path(__file__).parents[4]
@@ -23,27 +23,39 @@ def rules() -> list[dict[str, Any]]:
     return list(group["rules"])
 
 
-def test_every_alert_has_one_rule(rules: list[dict[str, Any]]) -> None:
-    declared = [each.alert.name for each in (*RUNTIME_METRICS, *FETCHER_METRICS) if each.alert]
+def _declared() -> list[Metric]:
+    """Return the metrics of every process and of every service, as the renderer finds them."""
+    found = importlib.util.spec_from_file_location("metric_pages", ROOT / "tools" / "metric_pages.py")
+    assert found is not None
+    assert found.loader is not None
+    pages = importlib.util.module_from_spec(found)
+    found.loader.exec_module(pages)
+    return [*RUNTIME_METRICS, *(each for metrics in pages.service_metrics().values() for each in metrics)]
 
-    assert [rule["alert"] for rule in rules] == declared
-    assert len(set(declared)) == len(declared)
-    assert {"DeadLetters", "ManyErrorResponses"} <= set(declared)
+
+def _served_names(metric: Metric) -> set[str]:
+    metrics = Metrics((metric,))
+    labels = ["x"] * len(metric.labels)
+    if metric.kind == "counter":
+        metrics.count(metric, *labels)
+    elif metric.kind == "gauge":
+        metrics.set(metric, *labels, value=1)
+    return {line.partition("{")[0].partition(" ")[0] for line in metrics.render().decode().splitlines()}
+
+
+def test_every_alert_has_one_rule(rules: list[dict[str, Any]]) -> None:
+    alerts = [metric.alert.name for metric in _declared() if metric.alert]
+
+    assert [rule["alert"] for rule in rules] == alerts
+    assert len(set(alerts)) == len(alerts)
+    assert {"DeadLetters", "ManyErrorResponses"} <= set(alerts)
 
 
 def test_rules_read_samples_that_are_served(rules: list[dict[str, Any]]) -> None:
     """A counter is served under a name that ends in `_total`, whatever its declaration says."""
-    metrics = Metrics((*RUNTIME_METRICS, *FETCHER_METRICS))
-    for metric in (*RUNTIME_METRICS, *FETCHER_METRICS):
-        labels = ["x"] * len(metric.labels)
-        if metric.kind == "counter":
-            metrics.count(metric, *labels)
-        elif metric.kind == "gauge":
-            metrics.set(metric, *labels, value=1)
-    served = {line.partition("{")[0].partition(" ")[0] for line in metrics.render().decode().splitlines()}
+    served = {name for metric in _declared() for name in _served_names(metric)}
 
-    read = {name for rule in rules for name in SAMPLES.findall(rule["expr"])}
-    assert read <= served
+    assert {name for rule in rules for name in SAMPLES.findall(rule["expr"])} <= served
     assert "$metric" not in str(rules)
     assert all(rule["expr"].count("(") == rule["expr"].count(")") for rule in rules)
 
