@@ -32,21 +32,21 @@ EDITS = (
     Edit(
         "schemas/avro/page-parsed.v<N>.avsc",
         '    {"name": "keywords"',
-        '    {"name": "theme_color", "type": "string", "default": "", "doc": "Its colour."},',
+        '    {"name": "recipe_probe", "type": "string", "default": "", "doc": "Its colour."},',
     ),
-    Edit("schemas/examples/page-parsed/full.json", '  "keywords"', '  "theme_color": "#0a7b44",'),
+    Edit("schemas/examples/page-parsed/full.json", '  "keywords"', '  "recipe_probe": "#0a7b44",'),
     Edit(
         "services/parser/src/strider/parser/core/parse_page.py",
         '        "keywords": split_keywords',
-        '        "theme_color": properties.first_of("theme-color")[:MAX_FIELD_CHARS],',
+        '        "recipe_probe": properties.first_of("recipe-probe")[:MAX_FIELD_CHARS],',
     ),
     Edit(
         "libs/storage/src/strider/storage/rows/pages.py",
         "    changed_at: ",
-        '    theme_color: Annotated[str, Column(api=LIST, crawl="basic")]',
+        '    recipe_probe: Annotated[str, Column(api=LIST, crawl="basic")]',
     ),
 )
-"""All edits of the recipe but the test and the documentation."""
+"""All edits of the recipe but the test and the documentation, for a field that no page has."""
 
 MOST_EDITS = 6
 
@@ -67,20 +67,20 @@ from strider.indexer.core import page_row
 from strider.indexer.topology import DECODED_FIELDS
 from tests.unit.parser.pages import read
 
-page = read('<title>T</title><meta name="theme-color" content="#0a7b44"><p>One.')
+page = read('<title>T</title><meta name="recipe-probe" content="#0a7b44"><p>One.')
 codec = Codec(SchemaStore.bundled())
 event = PageValidated(page, Verdict("valid", rules_version="1", validated_at_ms=5))
 found = codec.decode(PAGES_VALIDATED, *codec.encode(PAGES_VALIDATED, event), only=DECODED_FIELDS)
 row = page_row(found, "text")
 schema = PageList.model_json_schema()["$defs"]["PageSummary"]["properties"]
 print(json.dumps({
-    "row": row.theme_color,
+    "row": row.recipe_probe,
     "decoded whole": not is_partial(found.page),
-    "upsert": '"theme_color" = excluded."theme_color"' in PAGES.sql,
-    "select": "theme_color" in pages_query(ListFilters(), after=None, limit=1).sql,
-    "response": schema["theme_color"]["type"],
-    "crawl": extra_fields(page, "basic"),
-    "parse": page_fields(page)["theme_color"],
+    "upsert": '"recipe_probe" = excluded."recipe_probe"' in PAGES.sql,
+    "select": "recipe_probe" in pages_query(ListFilters(), after=None, limit=1).sql,
+    "response": schema["recipe_probe"]["type"],
+    "crawl": extra_fields(page, "basic")["recipe_probe"],
+    "parse": page_fields(page)["recipe_probe"],
 }))
 """
 
@@ -128,7 +128,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     for edit in EDITS:
         copy.apply(edit)
     copy.run("-m", "strider.contracts.codegen", "--release", "9.9.9")
-    copy.run("-m", "strider.cli", "migrate", "new", "theme color", "--page-column", "theme_color")
+    copy.run("-m", "strider.cli", "migrate", "new", "recipe probe", "--page-column", "recipe_probe")
     return copy
 
 
@@ -141,16 +141,16 @@ def test_a_field_of_the_parsed_page_reaches_tables_api_and_commands(changed: Cop
         "upsert": True,
         "select": True,
         "response": "string",
-        "crawl": {"theme_color": "#0a7b44"},
+        "crawl": "#0a7b44",
         "parse": "#0a7b44",
     }
 
 
 def test_the_new_version_is_compatible_and_the_migration_written(changed: Copy) -> None:
-    (up,) = changed.folder.glob("libs/storage/src/strider/storage/migrations/versions/*_theme_color.up.sql")
+    (up,) = changed.folder.glob("libs/storage/src/strider/storage/migrations/versions/*_recipe_probe.up.sql")
 
     assert "all versions are compatible" in changed.run("-m", "strider.cli", "schemas", "check")
-    assert "ADD COLUMN theme_color text NOT NULL DEFAULT '';" in up.read_text()
+    assert "ADD COLUMN recipe_probe text NOT NULL DEFAULT '';" in up.read_text()
 
 
 def test_the_recipe_names_each_edit_and_there_are_six_at_most() -> None:
