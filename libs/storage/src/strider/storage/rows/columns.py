@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from strider.contracts.compiled_rows import RowValue, compile_row
 
@@ -39,7 +39,7 @@ class Column:
     """Position of the value, where the function returns the values of several columns."""
     json: Any = None
     """Type of the value inside of a column of JSON text; None for other columns."""
-    crawl: str | None = None
+    crawl: Literal["basic", "main", "records"] | None = None
     """Extraction level from which on `strider crawl` adds it to its lines, as the parsed page has it."""
     name: str = ""
     """Set by `columns_of`, as the type is."""
@@ -64,9 +64,7 @@ def columns_of(row: type[tuple[Any, ...]], root: str = "page") -> tuple[Column, 
 
 
 def _column(name: str, hint: Any, root: str) -> Column:
-    kind, extras = (
-        (hint, ()) if get_origin(hint) is not Annotated else (get_args(hint)[0], get_args(hint)[1:])
-    )
+    kind, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     declared = next((extra for extra in extras if isinstance(extra, Column)), Column())
     column = replace(declared, name=name, type=kind, source=declared.sources or (f"{root}.{name}",))
     is_plain = column.convert is None and column.sources[0].startswith(f"{root}.")

@@ -28,7 +28,11 @@ _DEFAULTS: Final[Mapping[Any, str]] = MappingProxyType({int: "0", float: "0", bo
 
 def sql_type(column: Column) -> str:
     """Return the type of a column: JSON is sent as text, all else by the field's own type."""
-    return "jsonb" if column.json else _TYPES[column.type]
+    if column.json:
+        return "jsonb"
+    if column.type not in _TYPES:
+        raise ValueError(f"{column.name}: {column.type} has no PostgreSQL type; store it as text or as JSON")
+    return _TYPES[column.type]
 
 
 def sql_definition(column: Column) -> str:
