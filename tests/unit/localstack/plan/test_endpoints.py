@@ -50,12 +50,12 @@ def test_what_has_died_with_its_supervisor_has_no_endpoint(tmp_path: Path) -> No
     }
 
 
-def test_search_and_registry_are_passed_through() -> None:
-    environment = {"OPENSEARCH_URL": "http://search", "SCHEMA_REGISTRY_URL": "http://registry"}
+def test_a_named_schema_registry_is_passed_to_the_services() -> None:
+    environment = {"SCHEMA_REGISTRY_URL": "http://registry"}
 
     named = external_endpoints(environment)
 
-    assert named == {"search": "http://search", "registry": "http://registry"}
+    assert named == {"registry": "http://registry"}
     assert endpoint_variables(named).items() >= environment.items()
 
 

@@ -45,7 +45,7 @@ def test_settings_of_the_stack_are_kept_from_the_services() -> None:
     """A service refuses to start with a STRIDER_ variable that it does not know."""
     environment = service_environment(
         {"STRIDER_HOME": "x", "STRIDER_JARS_URL": "y", "STRIDER_SHARDS": "12", "REDIS_URL": "mine"},
-        {"REDIS_URL": "theirs", "OPENSEARCH_URL": None},
+        {"REDIS_URL": "theirs", "SCHEMA_REGISTRY_URL": None},
     )
 
     assert environment == {"STRIDER_SHARDS": "12", "REDIS_URL": "theirs"}

@@ -37,7 +37,6 @@ VARIABLES: Final[Mapping[str, str]] = {
     "postgres": "POSTGRES_DSN",
     "redis": "REDIS_URL",
     "objects": "OBJECT_STORE_URL",
-    "search": "OPENSEARCH_URL",
     "registry": "SCHEMA_REGISTRY_URL",
 }
 """Name of an endpoint, and the environment variable that sets it."""
@@ -129,7 +128,7 @@ def _probe_of(
         return lambda: probe_postgres(address)
     if name == "redis":
         return lambda: probe_redis(address, ca_file=common_settings(environment).redis.ca_file)
-    if name in ("search", "registry"):
+    if name == "registry":
         default_port = 443 if address.startswith("https") else 80
         return lambda: probe_port(name, address, default_port=default_port)
     return None
