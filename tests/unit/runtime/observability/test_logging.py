@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from strider.messaging.log_events import LogEvent, LogLevel
 from strider.runtime.observability.logging import (
     LogCapture,
     SecretScrubber,
@@ -20,6 +21,10 @@ from strider.runtime.observability.logging import (
 from strider.runtime.observability.tracing import current_traceparent
 
 pytestmark = pytest.mark.usefixtures("logging_restored")
+
+
+def an_event(text: str, *, level: LogLevel = "info") -> LogEvent:
+    return LogEvent(text, level, "A meaning.")
 
 
 def written(stream: io.StringIO) -> list[dict[str, Any]]:
@@ -36,7 +41,7 @@ def configured(*, capture: LogCapture | None = None, **options: Any) -> io.Strin
 def test_a_line_is_one_json_object_with_the_service_in_it() -> None:
     stream = configured()
 
-    logger("loop").info("Page Done", url="https://example.org/ä\nb", count=2)
+    logger("loop").emit(an_event("Page Done"), url="https://example.org/ä\nb", count=2)
 
     (line,) = written(stream)
     assert line.pop("ts").endswith("Z")
@@ -55,7 +60,7 @@ def test_a_logger_made_before_the_configuration_follows_it() -> None:
     early = logger("early")
     stream = configured()
 
-    early.info("Here")
+    early.emit(an_event("Here"))
 
     assert [line["event"] for line in written(stream)] == ["Here"]
 
@@ -65,9 +70,9 @@ def test_ids_of_the_work_in_hand_stand_in_every_line_below() -> None:
 
     token = current_traceparent.set(b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
     with log_context(url="u", host="h", job_id="j", execution_id="e"):
-        logger("a").info("Inside")
+        logger("a").emit(an_event("Inside"))
     current_traceparent.reset(token)
-    logger("a").info("Outside")
+    logger("a").emit(an_event("Outside"))
 
     inside, outside = written(stream)
     assert {"url": "u", "host": "h", "job_id": "j", "execution_id": "e"}.items() <= inside.items()
@@ -115,8 +120,8 @@ def test_repeated_lines_of_a_library_are_suppressed() -> None:
 def test_levels_below_the_set_one_are_not_written() -> None:
     stream = configured(level="warning")
 
-    logger("a").info("Quiet")
-    logger("a").warning("Loud")
+    logger("a").emit(an_event("Quiet"))
+    logger("a").emit(an_event("Loud", level="warning"))
 
     assert [line["event"] for line in written(stream)] == ["Loud"]
 
@@ -133,7 +138,7 @@ def test_an_exception_is_structured_without_local_variables(through_logging: boo
         if through_logging:
             logging.getLogger("x").exception("Failed")
         else:
-            logger("x").exception("Failed")
+            logger("x").emit(an_event("Failed", level="error"), exc_info=True)
 
     (line,) = written(stream)
     assert line["exception"][0]["exc_type"] == "ValueError"
@@ -176,7 +181,7 @@ def test_long_texts_and_deep_nests_are_cut() -> None:
 def test_a_console_line_obeys_no_terminal_command() -> None:
     stream = configured(console=True)
 
-    logger("a").info("Page Done", url="http://h/\x1b[2J\x07")
+    logger("a").emit(an_event("Page Done"), url="http://h/\x1b[2J\x07")
 
     assert "\x1b" not in stream.getvalue()
     assert "\\x1b[2J\\x07" in stream.getvalue()
@@ -189,7 +194,7 @@ def test_lone_surrogates_are_written() -> None:
     stream = io.TextIOWrapper(raw, encoding="utf-8")
     configure_logs("echo", stream=stream)
 
-    logger("a").info("Title", title="\ud800")
+    logger("a").emit(an_event("Title"), title="\ud800")
 
     assert json.loads(raw.getvalue())["title"] == "\ud800"
 
@@ -201,7 +206,7 @@ def test_a_reader_that_has_gone_stops_nothing() -> None:
 
     configure_logs("echo", stream=Broken())
 
-    logger("a").info("Nobody Reads")
+    logger("a").emit(an_event("Nobody Reads"))
     logging.getLogger("x").error("nor this")
 
 
@@ -210,9 +215,9 @@ def test_lines_with_a_job_are_captured_as_they_were_written() -> None:
     captured: list[Mapping[str, Any]] = []
     stream = configured(capture=captured.append, secrets=["s3cret"])
 
-    logger("a").info("No Job")
+    logger("a").emit(an_event("No Job"))
     with log_context(job_id="j1"):
-        logger("a").info("Job Line", why="s3cret")
+        logger("a").emit(an_event("Job Line"), why="s3cret")
 
     assert captured == [written(stream)[1]]
     assert captured[0]["why"] == "***"

@@ -88,9 +88,6 @@ class EventLogger:
         """Write one line at the level that the event declares."""
         getattr(self._structlog(), event.level)(event.text, **fields)
 
-    def __getattr__(self, level: str) -> Any:
-        return getattr(self._structlog(), level)
-
     def _structlog(self) -> Any:
         if self._log is None:
             # Imported here, so that a process that configures its logs has imported it without optional
