@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
-from strider.frontier.models import HostGroupState
+from strider.frontier.models import HostGroupState, SeenBatch
 from strider.frontier.redis.argument_encoding import (
+    SEEN_PER_CALL,
     ScopeNumbers,
     encode_fingerprint,
     encode_host_groups,
     encode_lease_id,
+    encode_seen_batches,
 )
 
 
@@ -51,3 +54,18 @@ def test_absurd_settings_of_a_group_are_told_as_the_nearest_possible() -> None:
     assert encode_host_groups([wrong]) == (
         b"\xff\xff\xff\xff" + b"\xff\xff" + bytes(6) + b"\xff" * 6 + b"\x00\x01" + b"a"
     )
+
+
+def test_seen_batches_are_divided_into_calls_of_limited_size() -> None:
+    """The server does nothing else during a call."""
+    seen = [SeenBatch("a", 1, [1]), SeenBatch("b", 2, range(SEEN_PER_CALL + 1)), SeenBatch("c", 3, [])]
+
+    calls = list(encode_seen_batches(seen))
+
+    sizes = [[(scope, at, len(packed) // 19) for scope, at, packed in _triples(args)] for args in calls]
+    assert sizes == [[("a", 1, 1)], [("b", 2, SEEN_PER_CALL)], [("b", 2, 1)]]
+    assert list(encode_seen_batches([])) == []
+
+
+def _triples(args: list[Any]) -> list[tuple[str, int, bytes]]:
+    return list(zip(args[::3], args[1::3], args[2::3], strict=True))

@@ -5,7 +5,7 @@ Pure. The functions read them with `struct.unpack`, which costs less than one ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 from typing import Final
 
@@ -28,6 +28,9 @@ from strider.frontier.models import (
 from strider.frontier.rebuild_records import RecordedEntry, SharedFields
 
 from .id_interning import InternedIds
+
+SEEN_PER_CALL: Final = 4000
+"""Fingerprints of one call of `frontier_load_seen`: a few milliseconds in which the server does nothing else."""
 
 _FINGERPRINT_BASE: Final = 10**18
 _FINGERPRINT_RANGE: Final = 2**63 - _FINGERPRINT_BASE
@@ -143,16 +146,21 @@ def encode_seen_entries(remembered: Iterable[SeenEntry], scopes: ScopeNumbers) -
     return b"".join(parts)
 
 
-def encode_seen_batches(seen: Iterable[SeenBatch]) -> list[str | bytes | int]:
-    """Encode seen URLs for `frontier_load_seen`."""
+def encode_seen_batches(seen: Iterable[SeenBatch]) -> Iterator[list[str | bytes | int]]:
+    """Encode seen URLs for calls of `frontier_load_seen`."""
     args: list[str | bytes | int] = []
+    room = SEEN_PER_CALL
     for each in seen:
-        args += (
-            each.seen_scope,
-            _clamp_48(each.seen_at_ms),
-            b"".join(map(encode_fingerprint, each.fingerprints)),
-        )
-    return args
+        for first in range(0, len(each.fingerprints), SEEN_PER_CALL):
+            part = each.fingerprints[first : first + SEEN_PER_CALL]
+            if len(part) > room:
+                yield args
+                args, room = [], SEEN_PER_CALL
+            packed = b"".join(map(encode_fingerprint, part))
+            args += each.seen_scope, _clamp_48(each.seen_at_ms), packed
+            room -= len(part)
+    if args:
+        yield args
 
 
 def encode_refused(seen: Iterable[RefusedFingerprint], scopes: ScopeNumbers) -> bytes:

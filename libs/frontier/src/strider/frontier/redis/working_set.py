@@ -76,7 +76,6 @@ from .id_interning import ShardIdInterning
 
 _ENTRIES_PER_CALL: Final = 1000
 """Entries of one call: a few milliseconds in which the server does nothing else."""
-_SEEN_PER_CALL: Final = 4000
 _DROPPED_PER_CALL: Final = 2000
 _PRUNED_PER_CALL: Final = 100
 
@@ -141,8 +140,8 @@ class RedisWorkingSet:
             for part in _chunks(loaded):
                 await self._load_entries(shard, epoch, part, phase=phase)
         await self.record_seen(shard, epoch, seen_entries)
-        for some in _seen_batches_by_call(seen_batches):
-            await self._calls.run("load_seen", shard, epoch, args=encode_seen_batches(some))
+        for args in encode_seen_batches(seen_batches):
+            await self._calls.run("load_seen", shard, epoch, args=args)
         if not (queued or in_pipeline or seen_entries or seen_batches):
             await self._load_entries(shard, epoch, (), phase=QUEUED)
 
@@ -302,11 +301,11 @@ class RedisWorkingSet:
         """Return the number of entries by execution."""
         *_, counted = await self._calls.run("stats", shard, epoch)
         found = {field.decode(): int(count) for field, count in zip(counted[::2], counted[1::2], strict=True)}
-        executions = await self._interning.executions(shard, {int(field[1:]) for field in found})
-        named = sorted((executions[number], number) for number in {int(field[1:]) for field in found})
+        numbers = {int(field[1:]) for field in found}
+        names = await self._interning.executions(shard, numbers)
         return {
-            execution: RunEntryCounts(found.get(f"o{number}", 0), found.get(f"a{number}", 0))
-            for execution, number in named
+            names[number]: RunEntryCounts(found.get(f"o{number}", 0), found.get(f"a{number}", 0))
+            for number in sorted(numbers, key=names.__getitem__)
         }
 
     async def scan(
@@ -379,22 +378,6 @@ class RedisWorkingSet:
             entry = unpack_tail(tail, shapes[shape_number(tail)], held_by=held_by)
             known.append(EntryLookupResult(LookupStatus.OPEN, entry, seed_token or entry.seed_token))
         return known
-
-
-def _seen_batches_by_call(seen: Sequence[SeenBatch]) -> Iterator[list[SeenBatch]]:
-    """Divide seen URLs into calls."""
-    some: list[SeenBatch] = []
-    remaining = _SEEN_PER_CALL
-    for each in seen:
-        for first in range(0, len(each.fingerprints), _SEEN_PER_CALL):
-            part = each.fingerprints[first : first + _SEEN_PER_CALL]
-            if len(part) > remaining:
-                yield some
-                some, remaining = [], _SEEN_PER_CALL
-            some.append(SeenBatch(each.seen_scope, each.seen_at_ms, part))
-            remaining -= len(part)
-    if some:
-        yield some
 
 
 def _chunks(whole: Sequence[T]) -> Iterator[Sequence[T]]:
