@@ -49,8 +49,6 @@ Test = ast.FunctionDef | ast.AsyncFunctionDef
 Lines = dict[str, tuple[str, str]]
 """Line id -> (text, owner)."""
 MarksOfLines = dict[str, list[ReqMark]]
-MarksOfTest = ast.FunctionDef | ast.AsyncFunctionDef
-Lines = dict[str, list[ReqMark]]
 
 
 def wording() -> Lines:
@@ -70,13 +68,63 @@ def decisions() -> frozenset[str]:
     return frozenset(re.findall(r"(?m)^\| (S\d\.\d+\.\d+) \|", text))
 
 
-def _req_calls(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yield (line id, part) of the `pytest.mark.req(...)` calls below a node."""
-    for call in ast.walk(node):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "req":
-            parts = [word.value for word in call.keywords if word.arg == "part"]
-            part = str(parts[0].value) if parts and isinstance(parts[0], ast.Constant) else ""
-            yield from ((str(arg.value), part) for arg in call.args if isinstance(arg, ast.Constant))
+class UnreadableMark(Exception):
+    """A mark whose lines or part cannot be read from the source of its file."""
+
+
+@dataclass(frozen=True, slots=True)
+class _TestFile:
+    """What the marks of one file may refer to."""
+
+    where: str
+    constants: dict[str, tuple[str, ...]]
+    """Constants of the module that hold a text, or several."""
+
+    def texts(self, node: ast.expr) -> tuple[str, ...]:
+        """Return the texts that an expression stands for: a literal, or a constant of the module."""
+        if isinstance(node, ast.Starred):
+            return self.texts(node.value)
+        if isinstance(node, ast.Name) and node.id in self.constants:
+            return self.constants[node.id]
+        if (found := _literal_texts(node)) is not None:
+            return found
+        raise UnreadableMark(
+            f"{self.where}:{node.lineno}: {ast.unparse(node)} in pytest.mark.req: write texts, or a constant"
+            " of the module that holds texts"
+        )
+
+    def req_calls(self, node: ast.AST) -> Iterator[tuple[str, str]]:
+        """Yield (line id, part) of the `pytest.mark.req(...)` calls below a node."""
+        for call in ast.walk(node):
+            if (
+                isinstance(call, ast.Call)
+                and isinstance(call.func, ast.Attribute)
+                and call.func.attr == "req"
+            ):
+                part = "".join(
+                    text for word in call.keywords if word.arg == "part" for text in self.texts(word.value)
+                )
+                yield from ((name, part) for arg in call.args for name in self.texts(arg))
+
+
+def _literal_texts(node: ast.expr) -> tuple[str, ...] | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return (node.value,)
+    if isinstance(node, (ast.Tuple, ast.List)):
+        texts = [each.value for each in node.elts if isinstance(each, ast.Constant)]
+        if len(texts) == len(node.elts) and all(isinstance(text, str) for text in texts):
+            return tuple(map(str, texts))
+    return None
+
+
+def _constants(tree: ast.Module) -> dict[str, tuple[str, ...]]:
+    return {
+        target.id: texts
+        for node in tree.body
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name) and (texts := _literal_texts(node.value)) is not None
+    }
 
 
 def _is_left_out(nodes: list[ast.expr]) -> bool:
@@ -97,7 +145,9 @@ def _module_marks(tree: ast.Module) -> list[ast.expr]:
     ]
 
 
-def _marks_in(body: list[ast.stmt], given: list[ast.expr]) -> Iterator[tuple[Test, str, str]]:
+def _marks_in(
+    body: list[ast.stmt], given: list[ast.expr], file: _TestFile
+) -> Iterator[tuple[Test, str, str]]:
     """Yield (test, line id, part) of the tests that CI runs; the marks given are those of what is around."""
     for node in body:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -106,20 +156,20 @@ def _marks_in(body: list[ast.stmt], given: list[ast.expr]) -> Iterator[tuple[Tes
         if _is_left_out(own):
             continue
         if isinstance(node, ast.ClassDef):
-            yield from _marks_in(node.body, own)
+            yield from _marks_in(node.body, own, file)
         elif node.name.startswith("test_"):
-            yield from ((node, name, part) for mark in own for name, part in _req_calls(mark))
+            yield from ((node, name, part) for mark in own for name, part in file.req_calls(mark))
 
 
 def marks(tests: Path) -> MarksOfLines:
-    """Return line id -> the marks of tests that run in CI."""
+    """Return line id -> the marks of tests that run in CI. Raises UnreadableMark."""
     found: MarksOfLines = defaultdict(list)
     levels = ProcessTests(tests)
     for path in sorted(tests.rglob("test_*.py")):
-        where = path.relative_to(tests.parent).as_posix()
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        for test, name, part in _marks_in(tree.body, _module_marks(tree)):
-            found[name].append(ReqMark(f"{where}::{test.name}", levels.level(path, test), part))
+        file = _TestFile(path.relative_to(tests.parent).as_posix(), _constants(tree))
+        for test, name, part in _marks_in(tree.body, _module_marks(tree), file):
+            found[name].append(ReqMark(f"{file.where}::{test.name}", levels.level(path, test), part))
     return dict(found)
 
 
@@ -196,7 +246,11 @@ def page(lines: Lines, marked: MarksOfLines, decided: frozenset[str] = frozenset
 
 def render() -> str:
     """Return the page as it must be now; raise where a mark names nothing."""
-    lines, marked = wording(), marks(ROOT / "tests")
+    lines = wording()
+    try:
+        marked = marks(ROOT / "tests")
+    except UnreadableMark as failure:
+        raise SystemExit(str(failure)) from failure
     if wrong := unknown(marked, lines):
         raise SystemExit("\n".join(wrong))
     return page(lines, marked, decisions())

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -15,6 +14,8 @@ from functools import cache
 from importlib.metadata import packages_distributions
 from itertools import chain
 from pathlib import Path
+
+from .sources import shipped, tracked, tree
 
 LAYERS = (
     *("contracts", "urls", "politeness", "sites", "messaging", "runtime", "crawl"),
@@ -104,26 +105,6 @@ REGISTRY_HOST = re.compile(
 )
 
 
-def tracked(root: Path) -> list[Path]:
-    """Every file that git tracks (or would), or every file where there is no git."""
-    command = ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    if found.returncode == 0 and (root / ".git").exists():
-        return [root / line for line in found.stdout.splitlines() if (root / line).is_file()]
-    return [path for path in root.rglob("*") if path.is_file()]
-
-
-def sources(root: Path) -> Iterator[Path]:
-    """Python files that ship: those below a `src` folder."""
-    yield from sorted(path for path in tracked(root) if path.suffix == ".py" and "src" in path.parts)
-
-
-@cache
-def parsed(path: Path) -> ast.Module:
-    """A source file as a tree, read once for all rules."""
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 @cache
 def imports(path: Path) -> tuple[tuple[int, str], ...]:
     """Absolute names of what a file imports; relative imports are resolved below `strider`."""
@@ -133,7 +114,7 @@ def imports(path: Path) -> tuple[tuple[int, str], ...]:
 def _imports(path: Path) -> Iterator[tuple[int, str]]:
     inside = path.parts[len(path.parts) - path.parts[::-1].index("src") :] if "src" in path.parts else ()
     package = inside if inside[:1] == ("strider",) else ()
-    for node in ast.walk(parsed(path)):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name
@@ -168,7 +149,7 @@ def _allowed(kind: str, name: str, root: Path) -> frozenset[str]:
 def wrong_directions(root: Path) -> list[str]:
     """Imports that point outwards, or from one service into another."""
     found = []
-    for path in sources(root):
+    for path in shipped(root, with_generated=True):
         kind, name = member_of(path, root)
         allowed = _allowed(kind, name, root)
         for line, module in imports(path):
@@ -178,8 +159,8 @@ def wrong_directions(root: Path) -> list[str]:
     return found
 
 
-def _is_core(path: Path) -> bool:
-    return path.name == "core.py" or "core" in path.parts[:-1]
+def _is_core(path: Path, root: Path) -> bool:
+    return path.name == "core.py" or "core" in path.relative_to(root).parts[:-1]
 
 
 def _is_pure(path: Path, root: Path) -> bool:
@@ -187,7 +168,7 @@ def _is_pure(path: Path, root: Path) -> bool:
     kind, name = member_of(path, root)
     if _in_pure_module(_module_name(path)):
         return True
-    return name in PURE_LIBS if kind == "libs" else kind in {"services", "examples"} and _is_core(path)
+    return name in PURE_LIBS if kind == "libs" else kind in {"services", "examples"} and _is_core(path, root)
 
 
 def _module_name(path: Path) -> str:
@@ -202,7 +183,7 @@ def _in_pure_module(module: str) -> bool:
 def impure_cores(root: Path) -> list[str]:
     """Imports of a core, or of a pure library, that are neither pure standard library nor pure libraries."""
     found = []
-    for path in sources(root):
+    for path in shipped(root, with_generated=True):
         if not _is_pure(path, root):
             continue
         kind, own = member_of(path, root)
@@ -221,10 +202,10 @@ def impure_cores(root: Path) -> list[str]:
 def impure_calls(root: Path) -> list[str]:
     """Calls in a core, or in a pure library, that need no import to look at the clock, a file or a person."""
     found = []
-    for path in sources(root):
+    for path in shipped(root, with_generated=True):
         if not _is_pure(path, root):
             continue
-        for node in ast.walk(parsed(path)):
+        for node in ast.walk(tree(path)):
             if not isinstance(node, ast.Call):
                 continue
             name = ast.unparse(node.func)
@@ -237,7 +218,7 @@ def impure_calls(root: Path) -> list[str]:
 def stray_clients(root: Path) -> list[str]:
     """Client libraries imported outside of the folder that wraps them."""
     found = []
-    for path in sources(root):
+    for path in shipped(root, with_generated=True):
         where = path.relative_to(root).as_posix()
         for line, module in imports(path):
             homes = CLIENTS.get(module.split(".")[0])
@@ -252,14 +233,14 @@ def stray_output(root: Path) -> list[str]:
     """Ways of printing beside the one module for it; in commands also own JSON and own columns."""
     found = []
     package = root / "cli/src/strider/cli"
-    for path in sources(root):
+    for path in shipped(root, with_generated=True):
         if package not in path.parents or path in {package / OUTPUT_MODULE, package / STREAM_MODULE}:
             continue
         where, is_command = path.relative_to(root), package / "commands" in path.parents
         for line, module in imports(path):
             if module.split(".")[0] == "rich":
                 found.append(f"{where}:{line}: only {OUTPUT_MODULE} may import rich")
-        for node in ast.walk(parsed(path)):
+        for node in ast.walk(tree(path)):
             name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             if name in PRINTING or (is_command and name == "json.dumps"):
                 found.append(f"{where}:{node.lineno}: print with {OUTPUT_MODULE}, not with {name}")
@@ -277,8 +258,8 @@ def _is_aligned(value: ast.FormattedValue) -> bool:
 def listings_without_json(root: Path) -> list[str]:
     """Commands that list things and have no option --json like all others."""
     found = []
-    for path in sources(root):
-        for node in ast.walk(parsed(path)):
+    for path in shipped(root, with_generated=True):
+        for node in ast.walk(tree(path)):
             if not isinstance(node, ast.FunctionDef) or not any(map(_is_listing, node.decorator_list)):
                 continue
             kinds = [ast.unparse(each.annotation) for each in node.args.args if each.annotation is not None]
@@ -307,11 +288,11 @@ def missing_service_files(root: Path) -> list[str]:
     return found
 
 
-def _docstrings(tree: ast.AST) -> set[int]:
+def _docstrings(module: ast.Module) -> set[int]:
     """Identities of the string nodes that only document."""
     return {
         id(node.value)
-        for node in ast.walk(tree)
+        for node in ast.walk(module)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
 
@@ -320,12 +301,9 @@ def spelled_topics(root: Path, names: frozenset[str]) -> list[str]:
     """Topic names written in code; one-word names are left out, for they are words of the language too."""
     named = {name for name in names if "-" in name}
     found = []
-    for path in sources(root):
-        if "generated" in path.parts:
-            continue
-        tree = parsed(path)
-        documentation = _docstrings(tree)
-        for node in ast.walk(tree):
+    for path in shipped(root):
+        documentation = _docstrings(tree(path))
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.Constant) and node.value in named and id(node) not in documentation:
                 found.append(f"{path.relative_to(root)}:{node.lineno}: the topic {node.value} is spelled out")
     return found
@@ -384,7 +362,7 @@ def undeclared_dependencies(root: Path) -> list[str]:
     """Imports of packages that the member does not ask for: a shared environment would hide them."""
     providers = packages_distributions()
     found = []
-    for path in sources(root):
+    for path in shipped(root, with_generated=True):
         project = next(parent for parent in path.parents if (parent / "src").is_dir()) / "pyproject.toml"
         declared = _declared(project) if project.exists() else frozenset()
         for line, module in imports(path):

@@ -46,16 +46,19 @@ def tracked(root: Path) -> tuple[Path, ...]:
     return tuple(path for path in root.rglob("*") if path.is_file())
 
 
-def python_files(root: Path) -> Iterator[Path]:
-    """Yield every Python file that people write, tests included."""
+def python_files(root: Path, *, with_generated: bool = False) -> Iterator[Path]:
+    """Yield every Python file, tests included; generated ones on request."""
     yield from sorted(
-        path for path in tracked(root) if path.suffix == ".py" and "generated" not in path.parts
+        path
+        for path in tracked(root)
+        if path.suffix == ".py" and (with_generated or "generated" not in path.relative_to(root).parts)
     )
 
 
-def shipped(root: Path) -> Iterator[Path]:
+def shipped(root: Path, *, with_generated: bool = False) -> Iterator[Path]:
     """Yield the Python files that ship: those below a `src` folder of the repository."""
-    yield from (path for path in python_files(root) if "src" in path.relative_to(root).parts)
+    files = python_files(root, with_generated=with_generated)
+    yield from (path for path in files if "src" in path.relative_to(root).parts)
 
 
 @cache

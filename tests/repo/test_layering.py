@@ -9,7 +9,8 @@ import pytest
 
 from strider.contracts import TOPICS
 
-from . import layering
+from . import layering, names
+from .sources import tracked
 
 ROOT = Path(__file__).parents[2]
 
@@ -138,11 +139,24 @@ def test_every_own_way_of_printing_is_seen(where: str, text: str, tmp_path: Path
     assert len(layering.stray_output(tmp_path)) == 1
 
 
+@pytest.mark.parametrize("folder", ["src", "core", "generated"])
+def test_the_name_of_the_folder_of_a_clone_changes_nothing(folder: str, tmp_path: Path) -> None:
+    """Folders above the root are not part of the repository."""
+    root = tmp_path / folder / "clone"
+    shipped = ["services/a/src/strider/a/adapters.py", "services/a/src/strider/a/b.py"]
+    for name in ("tests/test_x.py", *shipped):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("import aiokafka, time\nclass A: ...\n")
+
+    assert layering.impure_cores(root) == []
+    assert [line.split(":")[0] for line in layering.stray_clients(root)] == shipped
+    assert names.repeated_classes(root) == [f"class A: {shipped[0]}:2, {shipped[1]}:2"]
+
+
 def test_no_foreign_lock_file_is_kept() -> None:
     """uv.lock would write registry addresses into the repository."""
-    assert [
-        path for path in layering.tracked(ROOT) if path.name in {"uv.lock", "poetry.lock", "Pipfile.lock"}
-    ] == []
+    assert [path for path in tracked(ROOT) if path.name in {"uv.lock", "poetry.lock", "Pipfile.lock"}] == []
 
 
 def test_every_locked_package_has_a_hash() -> None:

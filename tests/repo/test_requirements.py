@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from .tools import load_tool
+
+requirements = load_tool("requirements")
 
 ROOT = Path(__file__).parents[2]
 
 
-def _tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("requirements_tool", ROOT / "tools" / "requirements.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_page_is_current() -> None:
-    assert (ROOT / "docs" / "requirements.md").read_text(encoding="utf-8") == _tool().render()
+    assert (ROOT / "docs" / "requirements.md").read_text(encoding="utf-8") == requirements.render()
 
 
 def test_all_acceptance_lines_are_listed() -> None:
     """621 lines stand in the design; losing one would make the page lie by silence."""
-    assert len(_tool().wording()) == 621
+    assert len(requirements.wording()) == 621
 
 
 def test_a_mark_that_names_nothing_is_refused() -> None:
-    tool = _tool()
-    marked = {"S9.9.9": [tool.ReqMark("tests/x.py::test_y", "unit")]}
+    marked = {"S9.9.9": [requirements.ReqMark("tests/x.py::test_y", "unit")]}
 
-    assert tool.unknown(marked, {"S1.1.1": ("text", "lib")}) == [
+    assert requirements.unknown(marked, {"S1.1.1": ("text", "lib")}) == [
         "tests/x.py::test_y marks S9.9.9, which is no acceptance line"
     ]
 
@@ -63,10 +53,9 @@ def test_the_state_follows_from_mark_and_level(
     path = tmp_path / "tests" / folder / "test_x.py"
     path.parent.mkdir(parents=True)
     path.write_text(f"import pytest\n\n@pytest.mark.req({mark})\ndef test_a(): ...\n")
-    tool = _tool()
     name = f"tests/{folder}/test_x.py::test_a"
 
-    page = tool.page({"S1.1.1": ("text", owner)}, tool.marks(tmp_path / "tests"))
+    page = requirements.page({"S1.1.1": ("text", owner)}, requirements.marks(tmp_path / "tests"))
 
     assert f"| S1.1.1 | text | {owner} | {state.format(name)} |" in page
 
@@ -112,14 +101,14 @@ def test_the_level_is_process_when_the_test_starts_one(
     (tests / folder / "conftest.py").write_text(CONFTEST)
     (tests / "helpers.py").write_text(SERVICES.format(module=module))
 
-    (mark,) = _tool().marks(tests)["S1.1.1"]
+    (mark,) = requirements.marks(tests)["S1.1.1"]
 
     assert mark.level == level
 
 
 def test_no_test_of_this_repository_is_e2e_without_a_process() -> None:
     """The folder e2e is for crawls by processes: a test in it that starts none stands in the wrong place."""
-    marked = [mark for found in _tool().marks(ROOT / "tests").values() for mark in found]
+    marked = [mark for found in requirements.marks(ROOT / "tests").values() for mark in found]
     own = {mark.level for mark in marked if mark.test.startswith("tests/e2e/")}
 
     assert own == {"e2e"}
@@ -138,7 +127,7 @@ def test_no_test_of_this_repository_is_e2e_without_a_process() -> None:
 def test_lines_of_services_and_settings_need_a_running_process(
     text: str, owner: str, *, needed: bool
 ) -> None:
-    assert _tool().needs_process(text, owner) is needed
+    assert requirements.needs_process(text, owner) is needed
 
 
 @pytest.mark.parametrize("word", ["slow", "skipif(True, reason='x')"])
@@ -150,11 +139,42 @@ def test_a_test_that_ci_leaves_out_shows_nothing(word: str, tmp_path: Path, *, w
     path.parent.mkdir(parents=True)
     path.write_text(f"import pytest\n{module}\n{own}@pytest.mark.req('S1.1.1')\ndef test_a(): ...\n")
 
-    assert _tool().marks(tmp_path / "tests") == {}
+    assert requirements.marks(tmp_path / "tests") == {}
+
+
+def _test_file(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "tests" / "unit" / "test_x.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    return tmp_path / "tests"
+
+
+def test_a_mark_may_name_constants_of_its_module(tmp_path: Path) -> None:
+    tests = _test_file(
+        tmp_path,
+        "LINES = ('S1.1.1', 'S1.1.2')\nHALF: str = 'half'\n"
+        "@pytest.mark.req(*LINES, 'S1.1.3', part=HALF)\ndef test_a(): ...\n",
+    )
+
+    found = requirements.marks(tests)
+
+    mark = requirements.ReqMark("tests/unit/test_x.py::test_a", "unit", "half")
+    assert found == {"S1.1.1": [mark], "S1.1.2": [mark], "S1.1.3": [mark]}
+
+
+@pytest.mark.parametrize(
+    "mark", ["*LINES", "*lines()", "LINE", "f'S{1}'", "*['S1.1.1', LINE]", "'S1.1.1', part=PART", "1"]
+)
+def test_a_mark_that_cannot_be_read_is_refused(mark: str, tmp_path: Path) -> None:
+    """Left out, it would show nothing; with its part left out, it would show too much."""
+    tests = _test_file(tmp_path, f"import pytest\n\n@pytest.mark.req({mark})\ndef test_a(): ...\n")
+
+    with pytest.raises(requirements.UnreadableMark, match=r"^tests/unit/test_x\.py:3: .+ write texts"):
+        requirements.marks(tests)
 
 
 def test_a_line_that_the_scope_settles_is_decided() -> None:
-    page = _tool().page({"S1.1.1": ("one", "doc")}, {}, frozenset({"S1.1.1"}))
+    page = requirements.page({"S1.1.1": ("one", "doc")}, {}, frozenset({"S1.1.1"}))
 
     assert "| S1.1.1 | one | doc | decided: [scope](scope.md) |" in page
     counts = "0 are shown (e2e 0, process 0, adapter 0, contract 0, unit 0), 0 partly, 1 decided, 0 open."

@@ -22,6 +22,8 @@ from strider.cli.crawl.options import CrawlOptions, plan_crawl
 from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted, SourceSaved
 
+from . import sources
+
 ROOT = Path(__file__).parents[2]
 PLACE = "http://127.0.0.1/"
 
@@ -199,13 +201,6 @@ def set_by_crawl_command() -> set[str]:
     }
 
 
-def trees() -> Iterator[ast.Module]:
-    for top in ("libs", "services", "cli"):
-        for path in (ROOT / top).rglob("src/**/*.py"):
-            if "generated" not in path.parts:
-                yield ast.parse(path.read_text(encoding="utf-8"))
-
-
 def _last_word(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
@@ -214,7 +209,7 @@ def read_of(word: str, *, known: str = "") -> set[str]:
     """Return the attributes that are read of whatever has this name, in modules that know a class."""
     return {
         node.attr
-        for tree in trees()
+        for tree in map(sources.tree, sources.shipped(ROOT))
         if not known or known in {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
@@ -226,7 +221,7 @@ def written_to_sources() -> set[str]:
     """Return the fields that code gives a source which it saves."""
     return {
         keyword.arg
-        for tree in trees()
+        for tree in map(sources.tree, sources.shipped(ROOT))
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         if _last_word(node.func) == "SourceSaved"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from strider.runtime.settings.help import settings_classes
 from strider.runtime.settings.loader import load_settings, setting_fields
+
+from .tools import load_tool
+
+requirements = load_tool("requirements")
 
 ROOT = Path(__file__).parents[2]
 VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
@@ -37,20 +38,10 @@ WITHOUT_EFFECT = frozenset({"S1.14.10"})
 """Lines about a setting whose effect on a running process no test shows whole."""
 
 
-def _tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("requirements_tool", ROOT / "tools" / "requirements.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
 def named() -> dict[str, set[str]]:
     """Return variable -> the lines that name it."""
     found: dict[str, set[str]] = {}
-    for line, (text, _) in _tool().wording().items():
+    for line, (text, _) in requirements.wording().items():
         for variable in VARIABLE.findall(text):
             found.setdefault(variable, set()).add(line)
     return found
@@ -122,14 +113,13 @@ def test_every_variable_of_a_line_is_in_the_example_file() -> None:
 
 def test_lines_whose_effect_is_not_shown_on_a_process_are_known() -> None:
     """A setting that is loaded and changes nothing would pass every test above."""
-    tool = _tool()
-    marked = tool.marks(ROOT / "tests")
+    marked = requirements.marks(ROOT / "tests")
     lines = {line for variable, found in named().items() if variable not in OPEN for line in found}
     shown = {
         line
         for line in lines
         for mark in marked.get(line, [])
-        if not mark.part and tool.LEVELS.index(mark.level) >= tool.LEVELS.index("process")
+        if not mark.part and requirements.LEVELS.index(mark.level) >= requirements.LEVELS.index("process")
     }
 
     assert lines - shown == WITHOUT_EFFECT
