@@ -81,7 +81,7 @@ def test_an_answer_that_a_last_word_has_overtaken_is_asked_for_again() -> None:
         (known,) = await looking
 
         assert known.entry is None
-        assert shard.latest_entry(known, "ended 1") is None
+        assert shard.decisions.latest_entry(known, "ended 1") is None
 
     simulate(scenario())
 
@@ -143,7 +143,7 @@ def test_no_tombstone_lies_on_what_was_written_while_the_log_was_read() -> None:
 
         underway = asyncio.create_task(shard.write_log([records["a"]]))
         await asyncio.sleep(0)
-        with shard.watch_writes():
+        with shard.keys_in_progress.watch():
             await underway
             await shard.write_log([records["b"]])
             digging = asyncio.create_task(shard.write_tombstones([("job", name * 64) for name in "abcd"]))

@@ -43,7 +43,7 @@ from strider.scheduler.core.runs.completion import CompletionObservation, Comple
 from strider.scheduler.core.runs.lost_pages import PipelineOffsets
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import BacklogSource
-from strider.scheduler.topology import Scheduler
+from strider.scheduler.topology import Scheduler, SchedulerPorts
 
 from .pipeline import SHARDS, SimulatedPipeline
 from .web import Web
@@ -202,7 +202,7 @@ class SimulatedWorld:
         """Start a scheduler."""
         bus = InProcessBus(self.broker)
         truths = KillableFrontierLogs(bus, self.codec, commit_interval_seconds=0.25)
-        scheduler = Scheduler(
+        ports = SchedulerPorts(
             working_set=self.frontier,
             frontier_logs=truths,
             log_reader=TopicFrontierLogReader(bus, self.codec, clock=self.clock),
@@ -210,12 +210,12 @@ class SimulatedWorld:
             publisher=self._schema_publisher("scheduler"),
             clock=self.clock,
             chance=self.chance,
-            options=self.options,
             job_event_feed=JobEventFeed(bus, self.codec),
             pipeline_offsets=self,
             backlog_source=self.backlogs,
             source_feed=SourceFeed(bus, self.codec),
         )
+        scheduler = Scheduler(ports, options=self.options)
         loop = self._loop(
             GROUP,
             scheduler.subscriptions(),

@@ -157,8 +157,8 @@ def make_scheduler(
     publisher = EventPublisher(
         shared.bus, shared.codec, service="scheduler", shards=shared.shards, clock=shared.clock
     )
-    bulletin, soundings = JobEventFeed(shared.bus, shared.codec), TopicPipelineOffsets(shared.bus)
-    owner = scheduling.Scheduler(
+    job_events, pipeline_offsets = JobEventFeed(shared.bus, shared.codec), TopicPipelineOffsets(shared.bus)
+    ports = scheduling.SchedulerPorts(
         working_set=shared.frontier,
         frontier_logs=TopicFrontierLogs(shared.bus, shared.codec, commit_interval_seconds=COMMIT_SECONDS),
         log_reader=TopicFrontierLogReader(shared.bus, shared.codec, clock=shared.clock),
@@ -166,10 +166,10 @@ def make_scheduler(
         publisher=publisher,
         clock=shared.clock,
         chance=shared.chance,
-        options=_scheduler_options(shared, config),
-        job_event_feed=bulletin,
-        pipeline_offsets=soundings,
+        job_event_feed=job_events,
+        pipeline_offsets=pipeline_offsets,
     )
+    owner = scheduling.Scheduler(ports, options=_scheduler_options(shared, config))
     service = PipelineService(
         "scheduler",
         (
@@ -179,7 +179,7 @@ def make_scheduler(
         ),
         scheduling.DEAD_LETTERS,
         background=(owner.run,),
-        close=(publisher.close, bulletin.close, soundings.close),
+        close=(publisher.close, job_events.close, pipeline_offsets.close),
     )
     return service, owner
 

@@ -8,6 +8,7 @@ from strider.frontier.models import QueueLimits
 from strider.frontier.redis.function_library import LIBRARY_PREFIX, library_name
 from strider.frontier.redis.working_set import RedisWorkingSet
 from strider.politeness.circuit_breaker import BreakerLimits
+from strider.runtime.consumer.spec import AsyncStep
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
@@ -23,11 +24,11 @@ from strider.scheduler.loops.run_log import RunLogLoop
 from strider.storage.function_library_gc import FunctionLibraryCollector
 from strider.storage.job_logs import RedisJobLogs
 from strider.storage.objects import open_configured_objects
-from strider.storage.redis import connect, redis_options
+from strider.storage.redis import Redis, connect, redis_options
 
 from .options import SchedulerOptions
 from .settings import SchedulerSettings
-from .topology import DEAD_LETTERS, PRODUCES, Scheduler
+from .topology import DEAD_LETTERS, PRODUCES, Scheduler, SchedulerPorts
 
 _log = logger("scheduler")
 
@@ -38,30 +39,13 @@ QUEUED_AT_LEAST = 1_000
 
 def build(process: ServiceContext[SchedulerSettings]) -> ServiceDefinition:
     """Return the service definition."""
-    settings, bus, codec, clock = process.settings, process.bus, process.codec, process.clock
+    settings, clock = process.settings, process.clock
     if not settings.crawl.respect_robots:
         _log.emit(log_events.ROBOTS_IGNORED)
     redis = connect(redis_options(settings.redis))
-    specs = CrawlSpecCache(bus, codec, clock=clock)
-    publisher = EventPublisher(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
-    job_events, sources = JobEventFeed(bus, codec), SourceFeed(bus, codec)
-    pipeline_offsets, backlogs = TopicPipelineOffsets(bus), TopicBacklogSource(bus)
     journal = RunLog(_log, clock=clock)
-    scheduler = Scheduler(
-        working_set=RedisWorkingSet(redis, clock=clock, limits=queue_limits_of(settings)),
-        frontier_logs=TopicFrontierLogs(bus, codec, commit_interval_seconds=settings.commit_interval_seconds),
-        log_reader=TopicFrontierLogReader(bus, codec, clock=clock),
-        crawl_specs=specs,
-        publisher=publisher,
-        clock=clock,
-        chance=process.chance,
-        options=options_of(settings),
-        job_event_feed=job_events,
-        pipeline_offsets=pipeline_offsets,
-        backlog_source=backlogs,
-        source_feed=sources,
-        meter=SchedulerMetrics(process.metrics, beat=process.heartbeat.beat, journal=journal),
-    )
+    ports, close_ports = open_ports(process, redis, journal)
+    scheduler = Scheduler(ports, options=options_of(settings))
     closing = RunLogLoop(journal, _log, counts=scheduler.run_counts, shards=settings.run.shards, clock=clock)
     libraries = FunctionLibraryCollector(redis, own=library_name(), prefix=LIBRARY_PREFIX, clock=clock)
     objects = open_configured_objects(settings.objects, clock=clock)
@@ -76,18 +60,37 @@ def build(process: ServiceContext[SchedulerSettings]) -> ServiceDefinition:
         dependencies=(Dependency("redis", redis.ping), Dependency("frontier", scheduler.check)),
         connect=(redis.require_noeviction,),
         background=(scheduler.run, closing.run, libraries.run),
-        close=(
-            publisher.close,
-            job_events.close,
-            sources.close,
-            pipeline_offsets.close,
-            backlogs.close,
-            specs.close,
-            redis.close,
-        ),
+        close=(*close_ports, redis.close),
         objects=objects,
         job_logs=RedisJobLogs(redis, clock=clock),
     )
+
+
+def open_ports(
+    process: ServiceContext[SchedulerSettings], redis: Redis, journal: RunLog
+) -> tuple[SchedulerPorts, tuple[AsyncStep, ...]]:
+    """Return the scheduler's ports on Kafka and Redis, and the steps that close them."""
+    settings, bus, codec, clock = process.settings, process.bus, process.codec, process.clock
+    specs = CrawlSpecCache(bus, codec, clock=clock)
+    publisher = EventPublisher(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
+    job_events, sources = JobEventFeed(bus, codec), SourceFeed(bus, codec)
+    pipeline_offsets, backlogs = TopicPipelineOffsets(bus), TopicBacklogSource(bus)
+    ports = SchedulerPorts(
+        working_set=RedisWorkingSet(redis, clock=clock, limits=queue_limits_of(settings)),
+        frontier_logs=TopicFrontierLogs(bus, codec, commit_interval_seconds=settings.commit_interval_seconds),
+        log_reader=TopicFrontierLogReader(bus, codec, clock=clock),
+        crawl_specs=specs,
+        publisher=publisher,
+        clock=clock,
+        chance=process.chance,
+        job_event_feed=job_events,
+        pipeline_offsets=pipeline_offsets,
+        backlog_source=backlogs,
+        source_feed=sources,
+        meter=SchedulerMetrics(process.metrics, beat=process.heartbeat.beat, journal=journal),
+    )
+    opened = (publisher, job_events, sources, pipeline_offsets, backlogs, specs)
+    return ports, tuple(each.close for each in opened)
 
 
 def options_of(settings: SchedulerSettings) -> SchedulerOptions:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from strider.contracts.generated.events import (
@@ -89,100 +90,107 @@ T = TypeVar("T")
 _log = logger("scheduler")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerPorts:
+    """What the scheduler reads, writes and measures with."""
+
+    working_set: WorkingSet
+    frontier_logs: FrontierLogs
+    log_reader: FrontierLogReader
+    crawl_specs: CrawlSpecCache
+    publisher: EventPublisher
+    clock: Clock
+    chance: RandomSource
+    job_event_feed: EventFeed[JobEvent]
+    pipeline_offsets: PipelineOffsetSource
+    backlog_source: BacklogSource | None = None
+    """None: releases do not depend on the backlog of the pipeline."""
+    source_feed: EventFeed[tuple[str, SourceSaved | None]] | None = None
+    """None: there are no saved sources."""
+    meter: SchedulerMeter = field(default_factory=NoSchedulerMeter)
+
+
 class Scheduler:
     """Owns shards: applies links, outcomes and settlements, and releases due entries."""
 
-    def __init__(
-        self,
-        *,
-        working_set: WorkingSet,
-        frontier_logs: FrontierLogs,
-        log_reader: FrontierLogReader,
-        crawl_specs: CrawlSpecCache,
-        publisher: EventPublisher,
-        clock: Clock,
-        chance: RandomSource,
-        options: SchedulerOptions,
-        job_event_feed: EventFeed[JobEvent],
-        pipeline_offsets: PipelineOffsetSource,
-        backlog_source: BacklogSource | None = None,
-        source_feed: EventFeed[tuple[str, SourceSaved | None]] | None = None,
-        meter: SchedulerMeter | None = None,
-    ) -> None:
-        self._working_set = working_set
-        self._crawl_specs = crawl_specs
-        self._log_reader = log_reader
+    def __init__(self, ports: SchedulerPorts, *, options: SchedulerOptions) -> None:
+        self._ports = ports
         self._log_lock = asyncio.Lock()
-        self._schema_publisher = publisher
-        self._clock = clock
-        self._chance = chance
-        self._meter: SchedulerMeter = meter or NoSchedulerMeter()
         self._budgets = RunBudgets(options.default_limits)
         self._run_control = RunControl()
         self._overrides = SourceOverrides(by_domain=options.by_domain)
-        self._sources_handler = SourcesHandler(
-            source_feed, self._overrides, owned_shards=self._owned_shards, clock=clock, chance=chance
-        )
-        self._job_commands_handler = JobCommandsHandler(
-            job_event_feed,
-            self._run_control,
-            self._budgets,
-            shards=options.shards,
-            clock=clock,
-            chance=chance,
-        )
-        self._create_shard_owner(frontier_logs, options)
-        self._create_handlers(options)
-        self._lost_pages_loop = LostPagesLoop(
-            pipeline_offsets,
-            owned_shards=self._owned_shards,
-            crawl_specs=crawl_specs,
-            publisher=publisher,
-            meter=self._meter,
-            clock=clock,
-            interval_seconds=options.lost_pages_interval_seconds,
-        )
-        self._backpressure = BackpressureMonitor(
-            backlog_source,
-            shards=options.shards,
-            max_lag=options.max_pipeline_lag,
-            meter=self._meter,
-            clock=clock,
-        )
         self._shards: dict[int, tuple[OwnedShard, asyncio.Task[None]]] = {}
         self._failure: BaseException | None = None
         self._has_failed = asyncio.Event()
+        self._create_shard_owner(options)
+        self._create_handlers(options)
+        self._create_followers(options)
+        self._lost_pages_loop = LostPagesLoop(
+            ports.pipeline_offsets,
+            owned_shards=self._owned_shards,
+            crawl_specs=ports.crawl_specs,
+            publisher=ports.publisher,
+            meter=ports.meter,
+            clock=ports.clock,
+            interval_seconds=options.lost_pages_interval_seconds,
+        )
+        self._backpressure = BackpressureMonitor(
+            ports.backlog_source,
+            shards=options.shards,
+            max_lag=options.max_pipeline_lag,
+            meter=ports.meter,
+            clock=ports.clock,
+        )
 
-    def _create_shard_owner(self, frontier_logs: FrontierLogs, options: SchedulerOptions) -> None:
+    def _create_shard_owner(self, options: SchedulerOptions) -> None:
+        ports = self._ports
         self._rebuilder = ShardRebuilder(
-            working_set=self._working_set,
-            log_reader=self._log_reader,
-            crawl_specs=self._crawl_specs,
+            working_set=ports.working_set,
+            log_reader=ports.log_reader,
+            crawl_specs=ports.crawl_specs,
             budgets=self._budgets,
             options=options,
-            meter=self._meter,
-            clock=self._clock,
+            meter=ports.meter,
+            clock=ports.clock,
         )
         self._takeover = ShardTakeover(
-            working_set=self._working_set,
-            frontier_logs=frontier_logs,
-            log_reader=self._log_reader,
+            working_set=ports.working_set,
+            frontier_logs=ports.frontier_logs,
+            log_reader=ports.log_reader,
             rebuilder=self._rebuilder,
             run_control=self._run_control,
             overrides=self._overrides,
             options=options,
-            clock=self._clock,
+            clock=ports.clock,
         )
 
     def _create_handlers(self, options: SchedulerOptions) -> None:
-        specs, budgets, meter = self._crawl_specs, self._budgets, self._meter
+        specs, budgets, meter = self._ports.crawl_specs, self._budgets, self._ports.meter
         self._links_handler = LinksDiscoveredHandler(
             crawl_specs=specs, budgets=budgets, run_control=self._run_control, options=options, meter=meter
         )
         self._outcomes_handler = FetchOutcomesHandler(
-            crawl_specs=specs, budgets=budgets, options=options, meter=meter, chance=self._chance
+            crawl_specs=specs, budgets=budgets, options=options, meter=meter, chance=self._ports.chance
         )
         self._settlement_handler = PagesSettledHandler(meter, specs, budgets)
+
+    def _create_followers(self, options: SchedulerOptions) -> None:
+        ports = self._ports
+        self._sources_handler = SourcesHandler(
+            ports.source_feed,
+            self._overrides,
+            owned_shards=self._owned_shards,
+            clock=ports.clock,
+            chance=ports.chance,
+        )
+        self._job_commands_handler = JobCommandsHandler(
+            ports.job_event_feed,
+            self._run_control,
+            self._budgets,
+            shards=options.shards,
+            clock=ports.clock,
+            chance=ports.chance,
+        )
 
     def subscriptions(self) -> tuple[Subscription, ...]:
         """Return the subscriptions: which topic goes to which method."""
@@ -236,12 +244,12 @@ class Scheduler:
             if unfinished:
                 await asyncio.wait(unfinished)
         for shard, _ in owned:
-            self._meter.set_fullness(shard.number, None)
+            self._ports.meter.set_fullness(shard.number, None)
             self._budgets.drop_shard(shard.number)
             try:
                 await shard.log.close()
             finally:
-                await self._working_set.discard_cache(shard.number)
+                await self._ports.working_set.discard_cache(shard.number)
 
     async def run(self) -> None:
         """Run the loops of all shards together; raise the first failure of any loop. Runs until cancelled."""
@@ -324,21 +332,21 @@ class Scheduler:
     def _refill_loop(self, shard: OwnedShard) -> RefillLoop:
         return RefillLoop(
             shard,
-            log_reader=self._log_reader,
+            log_reader=self._ports.log_reader,
             run_control=self._run_control,
             log_lock=self._log_lock,
-            meter=self._meter,
-            clock=self._clock,
+            meter=self._ports.meter,
+            clock=self._ports.clock,
         )
 
     def _retention_loop(self, shard: OwnedShard) -> RetentionLoop:
         return RetentionLoop(
             shard,
-            log_reader=self._log_reader,
+            log_reader=self._ports.log_reader,
             run_control=self._run_control,
             log_lock=self._log_lock,
-            clock=self._clock,
-            chance=self._chance,
+            clock=self._ports.clock,
+            chance=self._ports.chance,
         )
 
     def _release_loop(self, shard: OwnedShard) -> ReleaseLoop:
@@ -346,14 +354,14 @@ class Scheduler:
             shard,
             rebuild=self._rebuilder.rebuild,
             set_accepted_counts=self._recount_budgets,
-            crawl_specs=self._crawl_specs,
-            publisher=self._schema_publisher,
+            crawl_specs=self._ports.crawl_specs,
+            publisher=self._ports.publisher,
             budgets=self._budgets,
             run_control=self._run_control,
             backpressure=self._backpressure,
-            meter=self._meter,
-            clock=self._clock,
-            chance=self._chance,
+            meter=self._ports.meter,
+            clock=self._ports.clock,
+            chance=self._ports.chance,
         )
 
     async def _recount_budgets(self, shard: OwnedShard) -> None:

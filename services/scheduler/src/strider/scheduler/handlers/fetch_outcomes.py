@@ -61,7 +61,8 @@ from strider.scheduler.loops.run_log import (
 )
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import SchedulerMeter
-from strider.scheduler.shard.shard import OwnedShard, PendingDecision
+from strider.scheduler.shard.in_progress import PendingDecision
+from strider.scheduler.shard.shard import OwnedShard
 from strider.scheduler.shard.store_mapping import entry_conclusion, entry_lookup
 from strider.urls import host_of
 
@@ -240,7 +241,7 @@ class FetchOutcomesHandler:
         has_reduced_limit: bool,
     ) -> None:
         cause = f"ended {outcome.fetch_sequence}"
-        entry = shard.latest_entry(known, cause)
+        entry = shard.decisions.latest_entry(known, cause)
         now_ms = shard.clock.now_ms()
         if entry is None or not is_current(entry, outcome, now_ms=now_ms):
             batch.counts["stale"] += 1

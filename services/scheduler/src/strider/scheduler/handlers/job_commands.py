@@ -55,7 +55,7 @@ class JobCommandsHandler:
     async def add_shard(self, shard: OwnedShard) -> None:
         """Apply all blocks to a shard that was just taken over, and notify it from now on."""
         self._owned[shard.number] = shard
-        shard.needs_sweep = True
+        shard.sweep_requests.for_queues = True
         await self._block_groups(
             shard, [name for name in self._run_control.manual_blocks if self._shard_of(name) == shard.number]
         )
@@ -80,7 +80,7 @@ class JobCommandsHandler:
         groups = {event.group for event in changed if event.group}
         for shard in list(self._owned.values()):
             if spent or len(groups) < len(changed):
-                shard.needs_sweep = True
+                shard.sweep_requests.for_queues = True
                 shard.wake.set()
             await self._block_groups(shard, [name for name in groups if self._shard_of(name) == shard.number])
 

@@ -36,7 +36,8 @@ from strider.scheduler.core.runs.control import CLOSE_REASONS, RunControl
 from strider.scheduler.loops.run_log import note_decisions, note_opened_entries
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import SchedulerMeter
-from strider.scheduler.shard.shard import OwnedShard, PendingDecision
+from strider.scheduler.shard.in_progress import PendingDecision
+from strider.scheduler.shard.shard import OwnedShard
 from strider.scheduler.shard.store_mapping import accepted_entry, entry_lookup, seen_url
 from strider.urls import host_of
 
@@ -252,7 +253,7 @@ def _recrawl_now(
         batch.recrawled_in_log.append(opened)
         return True
     cause = f"joined {candidate.seed_token}"
-    entry = shard.latest_entry(known, cause)
+    entry = shard.decisions.latest_entry(known, cause)
     if entry is None:
         return False
     now_ms, token = opened.updated_at_ms, opened.seed_token

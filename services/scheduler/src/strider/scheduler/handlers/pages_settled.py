@@ -20,7 +20,8 @@ from strider.scheduler.core.entries.settlement import apply_settlement, has_fetc
 from strider.scheduler.core.entries.state import request_duration_ms
 from strider.scheduler.loops.run_log import note_settled_pages
 from strider.scheduler.ports import SchedulerMeter
-from strider.scheduler.shard.shard import OwnedShard, PendingDecision
+from strider.scheduler.shard.in_progress import PendingDecision
+from strider.scheduler.shard.shard import OwnedShard
 from strider.scheduler.shard.store_mapping import entry_lookup
 from strider.urls import host_of
 
@@ -43,7 +44,7 @@ class PagesSettledHandler:
         for page, prior in zip(pages, known, strict=True):
             shard.note_fetch_sequence(page.fetch_sequence)
             cause = f"settled {page.fetch_sequence}"
-            entry = shard.latest_entry(prior, cause)
+            entry = shard.decisions.latest_entry(prior, cause)
             closed = None
             if entry is not None:
                 closed = apply_settlement(entry, page, now_ms=now_ms, spec=specs.get(entry.crawl_spec_id))
@@ -64,7 +65,7 @@ class PagesSettledHandler:
         """Return the entries and their crawl specs, both as of the same moment."""
         lookups = [entry_lookup(page.job_id, page.url_key, "") for page in pages]
         while True:
-            with shard.watch_conclusions() as concluded:
+            with shard.decisions.watch_conclusions() as concluded:
                 known = await shard.load_entries(lookups)
                 concluded.clear()
                 wanted = {prior.entry.crawl_spec_id for prior in known if prior.entry is not None}

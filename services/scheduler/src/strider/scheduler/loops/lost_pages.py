@@ -26,7 +26,8 @@ from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_m
 from strider.scheduler.core.runs.lost_pages import PipelineWatermark, retry_lost_page
 from strider.scheduler.handlers.fetch_outcomes import DEFAULT_SPEC
 from strider.scheduler.ports import PipelineOffsetSource, SchedulerMeter
-from strider.scheduler.shard.shard import OwnedShard, PendingDecision
+from strider.scheduler.shard.in_progress import PendingDecision
+from strider.scheduler.shard.shard import OwnedShard
 from strider.scheduler.shard.store_mapping import entry_lookup
 
 from .run_log import note_decisions
@@ -125,11 +126,11 @@ class LostPagesLoop:
         pending: list[PendingDecision] = []
         for suspect, found in zip(suspects, loaded, strict=True):
             cause = f"lost {suspect.fetch_sequence}"
-            entry = shard.latest_entry(found, cause)
+            entry = shard.decisions.latest_entry(found, cause)
             if (
                 entry is None
                 or not _is_same(entry, suspect)
-                or shard.has_other_decision(entry, other_than=cause)
+                or shard.decisions.has_other(entry, other_than=cause)
             ):
                 continue
             spec = specs.get(entry.crawl_spec_id, DEFAULT_SPEC)

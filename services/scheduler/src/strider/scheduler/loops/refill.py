@@ -136,13 +136,13 @@ class RefillLoop:
         """Pause until the next part, or until a round is requested."""
         try:
             async with asyncio.timeout(seconds):
-                await self._shard.refill_requested.wait()
+                await self._shard.sweep_requests.for_parked.wait()
         except TimeoutError:
             return
 
     async def run_once(self) -> float:
         """Read one part of the log if that is needed; return the seconds until the next pass."""
-        if self._shard.refill_requested.is_set():
+        if self._shard.sweep_requests.for_parked.is_set():
             return await self._begin_requested_round()
         figures = self._shard.last_figures
         if self._is_requested and figures is not None:
@@ -159,7 +159,7 @@ class RefillLoop:
     async def _begin_requested_round(self) -> float:
         """Begin a requested round, if anything is parked."""
         figures = await self._shard.figures()
-        self._shard.refill_requested.clear()
+        self._shard.sweep_requests.for_parked.clear()
         self._is_requested = figures.overflow + figures.deferred > 0
         if not self._is_requested:
             return 0.0
@@ -183,7 +183,7 @@ class RefillLoop:
         part, of = self._part, self._parts
         may_stop = not self._is_requested and not is_entry_nearly_due(figures, self._options.queue_limits)
         opened = 0
-        with self._shard.watch_writes() as written:
+        with self._shard.keys_in_progress.watch() as written:
             records = await self._log_reader.read_latest(
                 self._shard.number, lambda key: crc32(key) % of == part
             )

@@ -53,7 +53,8 @@ from strider.scheduler.handlers.fetch_outcomes import DEFAULT_SPEC
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import SchedulerMeter
 from strider.scheduler.shard.budget import Recount, ShardBudget
-from strider.scheduler.shard.shard import OwnedShard, PendingDecision
+from strider.scheduler.shard.in_progress import PendingDecision
+from strider.scheduler.shard.shard import OwnedShard
 from strider.scheduler.shard.store_mapping import entry_conclusion, robots_conclusion
 from strider.urls import origin_of
 
@@ -250,7 +251,7 @@ class ReleaseLoop:
     ) -> None:
         """Decide about an expired lease: unless its request was started, nothing has happened."""
         entry, is_started = lease.entry, lease.state is LeaseState.STARTED
-        if self._shard.has_other_decision(entry, other_than=_cause(lease)):
+        if self._shard.decisions.has_other(entry, other_than=_cause(lease)):
             return  # its outcome was read, and is being written to the log
         batch.counts["expired_started" if is_started else "expired_issued"] += 1
         self._budget.release(lease)

@@ -80,7 +80,7 @@ class RetentionLoop:
         shard, deleted = self._shard, 0
         dropped = set(self._run_control.dropped_jobs)
         before_ms = shard.clock.now_ms() - round(self._options.keep_closed_seconds * 1000)
-        with shard.watch_writes():
+        with shard.keys_in_progress.watch():
             async for batch in self._log_reader.read_entries(shard.number):
                 over = [
                     (each.template.job_id, each.url_key.decode())

@@ -20,7 +20,8 @@ from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_m
 from strider.scheduler.core.release.decision import ReleaseAction, ReleaseDecision, apply_run_state
 from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.ports import SchedulerMeter
-from strider.scheduler.shard.shard import OwnedShard, PendingDecision
+from strider.scheduler.shard.in_progress import PendingDecision
+from strider.scheduler.shard.shard import OwnedShard
 from strider.scheduler.shard.store_mapping import entry_conclusion
 
 from .run_log import note_decisions
@@ -45,8 +46,8 @@ class QueueSweep:
     async def step(self) -> bool:
         """Run one step; return whether more steps follow at once."""
         shard = self._shard
-        if shard.needs_sweep:
-            shard.needs_sweep = False
+        if shard.sweep_requests.for_queues:
+            shard.sweep_requests.for_queues = False
             self._cursor = 0  # a command during a sweep restarts it
             self._is_under_way = self._run_control.affects(await self._open_runs())
         if not self._is_under_way:
@@ -57,7 +58,7 @@ class QueueSweep:
         self._cursor = scan.cursor
         self._is_under_way = scan.cursor != 0
         if not self._is_under_way:
-            shard.refill_requested.set()  # entries that were only in the log are not swept yet
+            shard.sweep_requests.for_parked.set()  # entries that were only in the log are not swept yet
         return self._is_under_way
 
     async def _open_runs(self) -> list[str]:
@@ -90,7 +91,7 @@ class QueueSweep:
 
     def _decide(self, entry: EntryRecorded, now_ms: int) -> ReleaseDecision | None:
         """Return the decision about an entry; None where another one is pending."""
-        if self._shard.has_pending_decision(entry_id(entry.job_id, entry.url_key)):
+        if self._shard.decisions.is_pending(entry_id(entry.job_id, entry.url_key)):
             return None
         return apply_run_state(
             entry, self._run_control.directive_for(entry.job_id, entry.execution_id), now_ms

@@ -79,7 +79,7 @@ class ShardBudget:
                 _log.emit(log_events.BUDGET_EXHAUSTED, run=run, of="seconds")
             if run not in self._swept_runs:
                 self._swept_runs.add(run)
-                self._shard.needs_sweep = True
+                self._shard.sweep_requests.for_queues = True
 
     async def set_accepted_counts(self) -> None:
         """Recount what was spent before the takeover; runs without a budget continue meanwhile."""

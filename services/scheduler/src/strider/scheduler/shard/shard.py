@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from strider.contracts.fast_dataclass import fast_dataclass, replace_fields
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
-from strider.contracts.ids import entry_id
 from strider.frontier.models import (
     AcceptedEntry,
     EndedRequest,
@@ -42,38 +40,41 @@ from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import FrontierLog
 
 from .host_cache import HostGroupCache, RobotsCache
+from .in_progress import DecisionsInProgress, KeysInProgress, PendingDecision
 from .lease_expiry_guard import LeaseExpiryGuard
 from .shard_clock import ShardClock
 from .store_mapping import entry_conclusion, returns_to_queue, seen_entry_of
-
-_OPEN_DISPOSITIONS: Final = frozenset({EntryDisposition.QUEUE, EntryDisposition.PIPELINE})
 
 READINESS_NAME: Final = "frontier"
 """Name of the working set in readiness checks while it is rebuilt."""
 
 
-@fast_dataclass(frozen=True, slots=True)
-class PendingDecision:
-    """A decision about an open entry that is not written to the log yet."""
+class SweepRequests:
+    """Requests to apply the states of runs to entries that are not due, after a change of either."""
 
-    entry: EntryRecorded
-    record: RawRecord
-    lease_id: str = ""
+    def __init__(self, run_control: RunControl, clock: ShardClock) -> None:
+        self._run_control = run_control
+        self._clock = clock
+        self.for_queues = False
+        """The queues have to be swept."""
+        self.for_parked = asyncio.Event()
+        """Entries that are only in the log have to be read."""
 
-    @property
-    def entry_id(self) -> str:
-        """Id of the entry."""
-        return entry_id(self.entry.job_id, self.entry.url_key)
+    def add_if_needed(self, entries: Iterable[EntryRecorded]) -> None:
+        """Request a sweep of the queues where an entry was queued against the state of its run.
 
-
-@fast_dataclass(frozen=True, slots=True)
-class DecisionInProgress:
-    """A decision that is being written to the log."""
-
-    entry: EntryRecorded
-    before: EntryRecorded
-    cause: str
-    """The cause of the decision: a handler called again with the same cause has to decide the same."""
+        It would be decided about when due, but in a blocked host group that may take an hour.
+        """
+        if self._run_control.has_any and not self.for_queues:
+            now_ms = self._clock.now_ms()
+            self.for_queues = any(
+                apply_run_state(
+                    entry, self._run_control.directive_for(entry.job_id, entry.execution_id), now_ms
+                )
+                is not None
+                for entry in entries
+                if disposition_of(entry) is EntryDisposition.QUEUE
+            )
 
 
 class OwnedShard:
@@ -91,7 +92,6 @@ class OwnedShard:
         sources: SourceOverrides | None = None,
     ) -> None:
         self.number = number
-        self._run_control = run_control or RunControl()
         self.log = log
         self.clock = clock
         self.working_set = working_set
@@ -113,17 +113,11 @@ class OwnedShard:
         """Why nothing is released; empty where all is well."""
         self.is_at_capacity = False
         """Nothing is released because too much is in flight: each closing makes room."""
-        self.needs_sweep = False
-        """The state of a run changed, or an entry was queued against it: the queues have to be swept."""
-        self.refill_requested = asyncio.Event()
-        """The same, for entries that are only in the log."""
         self.last_figures: ShardStats | None = None
         """Fullness at the last count."""
-        self._watched_keys: set[bytes] | None = None
-        self._keys_being_written: list[set[bytes]] = []
-        self._in_progress: dict[str, DecisionInProgress] = {}
-        """Latest decision about each entry until it is written to the log; the next one starts from it."""
-        self._conclusion_watchers: list[set[str]] = []
+        self.sweep_requests = SweepRequests(run_control or RunControl(), clock)
+        self.decisions = DecisionsInProgress()
+        self.keys_in_progress = KeysInProgress()
 
     @property
     def epoch(self) -> int:
@@ -141,27 +135,17 @@ class OwnedShard:
             return ()
         names = {question.entry_id for question in lookups}
         while True:
-            with self.watch_conclusions() as concluded, self.require_ready():
+            with self.decisions.watch_conclusions() as concluded, self.require_ready():
                 known = await self.working_set.lookup(self.number, self.epoch, lookups)
             if concluded.isdisjoint(names):
                 return known
-
-    @contextmanager
-    def watch_conclusions(self) -> Iterator[set[str]]:
-        """Collect the ids of entries whose decisions are concluded meanwhile."""
-        concluded: set[str] = set()
-        self._conclusion_watchers.append(concluded)
-        try:
-            yield concluded
-        finally:
-            self._conclusion_watchers = [each for each in self._conclusion_watchers if each is not concluded]
 
     async def accept(self, accepted: Sequence[AcceptedEntry], seen: Sequence[RefusedFingerprint]) -> None:
         """Queue new entries, and mark refused URLs as seen."""
         if accepted or seen:
             with self.require_ready():
                 await self.working_set.accept(self.number, self.epoch, accepted, refused=seen)
-            self._request_sweep_if_needed(each.entry for each in accepted)
+            self.sweep_requests.add_if_needed(each.entry for each in accepted)
             self.wake.set()
 
     async def record_joined_seeds(self, joined: Sequence[EntryRecorded]) -> None:
@@ -199,7 +183,7 @@ class OwnedShard:
         if conclusions:
             with self.require_ready():
                 await self.working_set.conclude(self.number, self.epoch, conclusions)
-            self._request_sweep_if_needed(each.entry for each in conclusions)
+            self.sweep_requests.add_if_needed(each.entry for each in conclusions)
             # Nothing else makes anything releasable: groups are free once the outcome is applied.
             if self.is_at_capacity or any(map(returns_to_queue, conclusions)):
                 self.wake.set()
@@ -209,7 +193,7 @@ class OwnedShard:
         with self.require_ready():
             opened = await self.working_set.refill(self.number, self.epoch, entries, part=part)
         if opened:
-            self._request_sweep_if_needed(entries)
+            self.sweep_requests.add_if_needed(entries)
             self.wake.set()
         return opened
 
@@ -250,44 +234,27 @@ class OwnedShard:
         names = list(groups)
         changed = self.host_groups.records_to_write(names, now_ms=self.clock.now_ms(), epoch=self.epoch)
         if entries or hosts or changed:
-            with self._announce_keys(entries):
+            with self.keys_in_progress.announce(entries):
                 await self.log.write(entries, [*hosts, *changed], at_once=at_once)
             self.host_groups.mark_recorded(record.group for record in changed)
 
     async def write_tombstones(self, closed: Iterable[tuple[str, str]]) -> int:
         """Delete entries that were read as closed, by job and URL key, unless they were written since.
 
-        Only within `watch_writes`. No await lies between check and write, so a handler that reopens one of
-        them writes its record behind the tombstone.
+        Only within `keys_in_progress.watch`. No await lies between check and write, so a handler that reopens
+        one of them writes its record behind the tombstone.
         """
-        assert self._watched_keys is not None
-        tombstones = [
-            tombstone
-            for each in closed
-            if (tombstone := self.log.tombstone(*each)).key not in self._watched_keys
-        ]
+        tombstones = self.keys_in_progress.unwritten([self.log.tombstone(*each) for each in closed])
         if tombstones:
             await self.log.write(tombstones)
         return len(tombstones)
-
-    def latest_entry(self, known: EntryLookupResult, cause: str) -> EntryRecorded | None:
-        """Return an entry after its latest decision; None where it is not open, or about to be closed."""
-        if known.entry is None:
-            return None
-        entry = known.entry
-        last = self._in_progress.get(entry_id(entry.job_id, entry.url_key))
-        if last is not None and last.entry.fetch_sequence >= entry.fetch_sequence:
-            entry = last.before if last.cause == cause else last.entry
-        if disposition_of(entry) not in _OPEN_DISPOSITIONS:
-            return None
-        return replace_fields(entry, seed_token=known.seed_token or entry.seed_token)
 
     def begin_decision(
         self, entry: EntryRecorded, *, before: EntryRecorded, cause: str, lease_id: str = ""
     ) -> PendingDecision:
         """Begin a decision; `commit_decisions` writes it to the log and the working set."""
         decided = PendingDecision(entry, self.log.encode_entry(entry), lease_id)
-        self._in_progress[decided.entry_id] = DecisionInProgress(entry, before, cause)
+        self.decisions.begin(decided, before=before, cause=cause)
         return decided
 
     async def commit_decisions(
@@ -305,87 +272,24 @@ class OwnedShard:
         each other here. An overtaken decision is not written and queues nothing: the last record of an entry
         must be its last decision.
         """
-        records = [each.record for each in pending if self._is_latest(each)]
+        records = [each.record for each in pending if self.decisions.is_latest(each)]
         await self.write_log(records, hosts, groups=groups, at_once=at_once)
         concluded_now = [
             each
             for each in pending
-            if self._is_latest(each) or disposition_of(each.entry) is not EntryDisposition.QUEUE
+            if self.decisions.is_latest(each) or disposition_of(each.entry) is not EntryDisposition.QUEUE
         ]
         await self.conclude([*more, *(entry_conclusion(each.entry, each.lease_id) for each in concluded_now)])
-        for each in pending:
-            if self._is_latest(each):
-                del self._in_progress[each.entry_id]
-                for concluded in self._conclusion_watchers:
-                    concluded.add(each.entry_id)
+        self.decisions.end(pending)
 
     def note_outcomes_read(self, as_of: float) -> None:
         """Record that all outcomes published by then are applied."""
         if self.expiry_guard.note_outcomes_read(as_of):
             self.wake.set()
 
-    def has_pending_decision(self, name: str) -> bool:
-        """Whether a decision about an entry is being written to the log."""
-        return name in self._in_progress
-
-    def has_other_decision(self, entry: EntryRecorded, *, other_than: str) -> bool:
-        """Whether a decision with another cause is pending about an entry, in this life of it."""
-        last = self._in_progress.get(entry_id(entry.job_id, entry.url_key))
-        return (
-            last is not None
-            and last.cause != other_than
-            and last.entry.fetch_sequence >= entry.fetch_sequence
-        )
-
-    def _is_latest(self, decided: PendingDecision) -> bool:
-        last = self._in_progress.get(decided.entry_id)
-        return last is not None and last.entry is decided.entry
-
-    def _request_sweep_if_needed(self, entries: Iterable[EntryRecorded]) -> None:
-        """Request a sweep where an entry was queued against the state of its run.
-
-        It would be decided about when due, but in a blocked host group that may take an hour.
-        """
-        if self._run_control.has_any and not self.needs_sweep:
-            now_ms = self.clock.now_ms()
-            self.needs_sweep = any(
-                apply_run_state(
-                    entry, self._run_control.directive_for(entry.job_id, entry.execution_id), now_ms
-                )
-                is not None
-                for entry in entries
-                if disposition_of(entry) is EntryDisposition.QUEUE
-            )
-
     def note_fetch_sequence(self, fetch_sequence: int) -> None:
         """Keep the greatest fetch sequence."""
         self.max_fetch_sequence = max(self.max_fetch_sequence, fetch_sequence)
-
-    @contextmanager
-    def _announce_keys(self, entries: Sequence[RawRecord]) -> Iterator[None]:
-        """Report keys to `watch_writes` before they are written."""
-        keys = {record.key for record in entries if record.key is not None}
-        if self._watched_keys is not None:
-            self._watched_keys |= keys
-        self._keys_being_written.append(keys)
-        try:
-            yield
-        finally:
-            self._keys_being_written = [each for each in self._keys_being_written if each is not keys]
-
-    @contextmanager
-    def watch_writes(self) -> Iterator[set[bytes]]:
-        """Collect the keys of entries that are written meanwhile.
-
-        A reader of the log may meanwhile read an older record of them. Keys are collected before they are
-        written: what the working set knows of an entry is either in the log that was read, or its key is
-        here.
-        """
-        self._watched_keys = written = {key for keys in self._keys_being_written for key in keys}
-        try:
-            yield written
-        finally:
-            self._watched_keys = None
 
     @contextmanager
     def require_ready(self) -> Iterator[None]:
