@@ -5,7 +5,7 @@ Decides which elements separate text and which are skipped. Which blocks are mai
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from functools import cache
 from typing import Final
 
@@ -168,7 +168,48 @@ class _BlockBuilder:
             )
         self.link_chars = 0
 
-    def enter(self, name: str, node: LexborNode) -> None:
+    def read(  # noqa: C901  # one loop over all nodes
+        self, body: LexborNode, actions: Mapping[int, tuple[int, str]], hidden: Container[int]
+    ) -> None:
+        """Read a tree, without recursion: pages nest deeper than Python's stack.
+
+        Sees every node of every page, so only elements that affect the text around them cost a call.
+        """
+        writer, parts, text_id = self.writer, self.parts, tag_ids()[TEXT]
+        open_elements: list[tuple[LexborNode, int, str, int, str]] = []
+        node = body.first_child
+        while node is not None or open_elements:
+            if node is None:
+                node, action, name, container, kind = open_elements.pop()
+                if action == _BLOCK:
+                    self.leave_block(name, container, kind)
+                elif action:
+                    self.leave_inline(action)
+                node = node.next
+            elif (tag_id := node.tag_id) == text_id:
+                text = node.text_content or ""
+                parts.append(text)
+                if writer is not None:
+                    writer.write_text(text)
+                if self.open_links:
+                    self.link_chars += len(text.strip())
+                node = node.next
+            else:
+                action, name = actions.get(tag_id, _UNKNOWN_TAG)
+                if action == _SKIP or (hidden and node.mem_id in hidden):
+                    if name in _CONTAINER_TAGS:
+                        self.flush()
+                    node = node.next
+                    continue
+                open_elements.append((node, action, name, self.container, self.kind))
+                if action == _BLOCK:
+                    self.enter_block(name, node)
+                elif action:
+                    self.enter_inline(action, name, node)
+                node = node.first_child
+        self.flush()
+
+    def enter_block(self, name: str, node: LexborNode) -> None:
         """Begin a block."""
         writer = self.writer
         if self.parts or (writer is not None and writer.has_image):
@@ -194,7 +235,7 @@ class _BlockBuilder:
         out.tags.append(name)
         self.container = len(out.parents) - 1
 
-    def leave(self, name: str, container: int, kind: str) -> None:
+    def leave_block(self, name: str, container: int, kind: str) -> None:
         """End a block."""
         writer = self.writer
         if self.parts or (writer is not None and writer.has_image):
@@ -204,73 +245,42 @@ class _BlockBuilder:
         self.kind, self.container = kind, container
         self.open_pres -= name == "pre"
 
+    def enter_inline(self, action: int, name: str, node: LexborNode) -> None:
+        """Begin an element within a block that affects its text or Markdown."""
+        writer = self.writer
+        if action == _LINK:
+            self.open_links += 1
+        elif action == _BREAK:
+            self.parts.append("\n")
+        if writer is None:
+            return
+        if action in _PAIRED_ACTIONS:
+            writer.open_mark(name, node)
+        elif action == _BREAK:
+            writer.write_line_break()
+        elif action == _IMAGE:
+            writer.write_image(node)
 
-def read_blocks(  # noqa: C901, PLR0912  # sees every node of every page: a call for each would double its cost
+    def leave_inline(self, action: int) -> None:
+        """End such an element."""
+        if action == _LINK:
+            self.open_links -= 1
+        if self.writer is not None and action in _PAIRED_ACTIONS:
+            self.writer.close_mark()
+
+
+def read_blocks(
     body: LexborNode,
     hidden_nodes: Iterable[LexborNode],
     *,
     with_markdown: bool = False,
     with_noscript: bool = False,
 ) -> PageBlocks:
-    """Read the blocks of a tree; not recursive, because pages nest deeper than Python's stack."""
-    writer = MarkdownWriter() if with_markdown else None
-    builder, actions = (
-        _BlockBuilder(writer),
-        _tag_actions(with_markdown=with_markdown, with_noscript=with_noscript),
-    )
-    hidden = {node.mem_id for node in hidden_nodes}
-    parts, text_id = builder.parts, tag_ids()[TEXT]
-    open_elements: list[tuple[LexborNode, int, str, int, str]] = []
-    node = body.first_child
-    while node is not None or open_elements:
-        if node is None:
-            node, action, name, container, kind = open_elements.pop()
-            if action == _BLOCK:
-                builder.leave(name, container, kind)
-            elif action == _LINK:
-                builder.open_links -= 1
-            if writer is not None and action in _PAIRED_ACTIONS:
-                writer.close_mark()
-            node = node.next
-            continue
-        tag_id = node.tag_id
-        if tag_id == text_id:
-            text = node.text_content or ""
-            parts.append(text)
-            if writer is not None:
-                writer.write_text(text)
-            if builder.open_links:
-                builder.link_chars += len(text.strip())
-            node = node.next
-            continue
-        action, name = actions.get(tag_id, _UNKNOWN_TAG)
-        if action == _SKIP or (hidden and node.mem_id in hidden):
-            if name in _CONTAINER_TAGS:
-                builder.flush()
-            node = node.next
-            continue
-        open_elements.append((node, action, name, builder.container, builder.kind))
-        if action == _BLOCK:
-            builder.enter(name, node)
-        elif action == _LINK:
-            builder.open_links += 1
-        elif action == _BREAK:
-            parts.append("\n")
-        if writer is not None:
-            _write_inline(writer, action, name, node)
-        node = node.first_child
-    builder.flush()
+    """Read the blocks of a tree."""
+    builder = _BlockBuilder(MarkdownWriter() if with_markdown else None)
+    actions = _tag_actions(with_markdown=with_markdown, with_noscript=with_noscript)
+    builder.read(body, actions, {node.mem_id for node in hidden_nodes})
     return builder.blocks
-
-
-def _write_inline(writer: MarkdownWriter, action: int, name: str, node: LexborNode) -> None:
-    """Pass an inline element to the Markdown writer."""
-    if action in _PAIRED_ACTIONS:
-        writer.open_mark(name, node)
-    elif action == _BREAK:
-        writer.write_line_break()
-    elif action == _IMAGE:
-        writer.write_image(node)
 
 
 @cache
