@@ -19,7 +19,7 @@ from strider.storage.encryption import SecretCipher
 from strider.storage.objects import open_configured_objects
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.storage.proxy_table import ProxyTable
-from strider.storage.redis import connect, redis_options
+from strider.storage.redis import Redis, connect, redis_options
 from strider.storage.worker_heartbeats import RedisWorkerHeartbeats
 
 from .adapters import FetchClient, open_fetch_client, raise_open_file_limit, redirect_rules_of
@@ -47,13 +47,7 @@ def build(process: ServiceContext[FetcherSettings]) -> ServiceDefinition:
         settings, RedisLeaseMarks(redis), clock=clock, process_name=name, cookie_store=RedisCookieJars(redis)
     )
     metrics = FetchMetrics(process.metrics, clock=clock)
-    heartbeat = FetcherHeartbeat(
-        RedisWorkerHeartbeats(redis),
-        metrics,
-        worker_id=name,
-        clock=clock,
-        pause_reasons=process.readiness.pauses,
-    )
+    heartbeat = _heartbeat(process, redis, metrics, worker_id=name)
     fetcher = Fetcher(
         client,
         rules=redirect_rules_of(settings),
@@ -83,6 +77,18 @@ def _check_environment(settings: FetcherSettings) -> None:
     if not settings.crawl.contact:
         why = "STRIDER_CONTACT is not set: sites could not contact us, so only loopback addresses are fetched"
         _log.emit(log_events.CONTACT_NOT_CONFIGURED, why=why)
+
+
+def _heartbeat(
+    process: ServiceContext[FetcherSettings], redis: Redis, metrics: FetchMetrics, *, worker_id: str
+) -> FetcherHeartbeat:
+    return FetcherHeartbeat(
+        RedisWorkerHeartbeats(redis),
+        metrics,
+        worker_id=worker_id,
+        clock=process.clock,
+        pause_reasons=process.readiness.pauses,
+    )
 
 
 def _proxy_table_steps(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from strider.messaging.errors import StartRefused
 from strider.messaging.ports import epoch_ms
@@ -12,6 +12,11 @@ from strider.runtime.process.startup import check_partition_counts
 
 from .settings import InsightsSettings
 from .topology import CONSUMES, PRODUCES, Insights
+
+if TYPE_CHECKING:
+    from strider.messaging.kafka import KafkaConnection
+
+    from .adapters import FaustApplication
 
 EXPIRY_INTERVAL_SECONDS: Final = 3600.0
 
@@ -23,13 +28,7 @@ def build(process: ServiceContext[InsightsSettings]) -> ServiceDefinition:
 
     settings, clock, shards = process.settings, process.clock, process.settings.run.shards
     connection, topics = kafka_connection(settings), [topic.name for topic in CONSUMES]
-    application = adapters.FaustApplication(
-        connection,
-        shards=shards,
-        session_seconds=settings.kafka.session_timeout_seconds,
-        on_progress=process.heartbeat.record_success,
-        on_retention_gap=adapters.RetentionLossReporter(process.metrics).report,
-    )
+    application = _faust_application(process, connection)
     hosts = adapters.HostTable(application, shards=shards)
     metrics = adapters.InsightsMetrics(process.metrics, host_count=hosts.__len__)
     schemas = adapters.SchemaLookup(process)
@@ -58,6 +57,20 @@ def build(process: ServiceContext[InsightsSettings]) -> ServiceDefinition:
             partial(periodically, insights.expire_hosts, seconds=EXPIRY_INTERVAL_SECONDS),
         ),
         close=(application.close, schemas.close),
+    )
+
+
+def _faust_application(
+    process: ServiceContext[InsightsSettings], connection: KafkaConnection
+) -> FaustApplication:
+    from . import adapters  # noqa: PLC0415  # imports Faust
+
+    return adapters.FaustApplication(
+        connection,
+        shards=process.settings.run.shards,
+        session_seconds=process.settings.kafka.session_timeout_seconds,
+        on_progress=process.heartbeat.record_success,
+        on_retention_gap=adapters.RetentionLossReporter(process.metrics).report,
     )
 
 

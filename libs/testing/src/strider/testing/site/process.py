@@ -143,6 +143,14 @@ def serve_site(
     }
     if log:
         log.touch()
+    with _running_server(order) as (given, process_id):
+        plan = make_plan(seed, [f"http://{name}:{given}" for name in names], shape)
+        yield ServedSite(plan, given, log, process_id)
+
+
+@contextmanager
+def _running_server(order: dict[str, object]) -> Iterator[tuple[int, int]]:
+    """Run a server of this order; yield its port and its process id."""
     process = subprocess.Popen(  # noqa: S603  # our own interpreter and our own module
         [sys.executable, "-m", "strider.testing.site.server", json.dumps(order)],
         stdin=subprocess.PIPE,
@@ -152,12 +160,10 @@ def serve_site(
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        answer = process.stdout.readline()
-        if not answer:
+        port = process.stdout.readline()
+        if not port:
             raise RuntimeError("the generated site did not start; its standard error says why")
-        given = int(answer)
-        plan = make_plan(seed, [f"http://{name}:{given}" for name in names], shape)
-        yield ServedSite(plan, given, log, process.pid)
+        yield int(port), process.pid
     finally:
         process.stdin.close()
         try:
