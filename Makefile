@@ -57,7 +57,7 @@ status: setup ## show every part and service
 logs: setup ## follow the logs of all processes, or of one: make logs s=kafka
 	$(BIN)/strider logs -f $(s)
 
-bench: setup ## measure; writes docs/performance.md and .json (BENCH=short: quick, writes nothing; ONLY="urls ring": these parts)
+bench: setup ## measure; writes docs/performance.md and .json (BENCH=short: quick, writes nothing; ONLY="urls pipeline": these parts)
 	$(BIN)/python -m tests.bench $(if $(filter short,$(BENCH)),--short,) $(if $(ONLY),--only $(ONLY),)
 
 extraction: setup ## measure main text, pagination and products on others' pages; writes docs/extraction.md

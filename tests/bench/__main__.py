@@ -16,21 +16,16 @@ from pathlib import Path
 
 from strider.testing.stack import RunningServer, start_kafka, temp_server_directory
 
-from . import (
-    contracts,
-    fetch,
-    fetch_service,
-    frontier,
-    parsing,
-    parsing_endurance,
-    parsing_service,
-    rebuild,
-    ring,
-    runtime,
-    shards,
-    urls,
-)
+from . import contracts, runtime, urls
+from .fetcher import client as fetch
+from .fetcher import service as fetch_service
+from .frontier import rebuild, shards
+from .frontier import working_set as frontier
 from .measure import Row
+from .parser import endurance as parsing_endurance
+from .parser import pages as parsing
+from .parser import service as parsing_service
+from .pipeline import crawlers
 from .report import Part, keep, machine_speed, section
 
 
@@ -91,7 +86,7 @@ PARTS: Mapping[str, Callable[[Bench], list[Row]]] = {
     "shards": lambda bench: shards.measure(bench.kafka, rounds=bench.rounds, short=bench.short),
     "fetch": _fetch,
     "frontier": lambda bench: frontier.measure(rounds=bench.rounds, short=bench.short),
-    "ring": lambda bench: ring.measure(rounds=1 if bench.short else 3, short=bench.short),
+    "pipeline": lambda bench: crawlers.measure(rounds=1 if bench.short else 3, short=bench.short),
 }
 """Every part, in the order in which they are measured."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .ring import Ring, running_ring
+from .pipeline import Ring, running_ring
 
 
 @pytest.fixture(scope="package")

@@ -13,10 +13,10 @@ import pytest
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.testing.kafka_cluster import KafkaCluster
 from strider.testing.site import EXCLUDED, ServedSite, SiteShape, serve_site
-from tests.faults.waiting import until_whole
+from tests.processes.waiting import until_whole
 
 from .checks import asked_too_often, assert_only_known_urls_were_asked, assert_polite
-from .ring import DELAY_SECONDS, Ring, running_ring
+from .pipeline import DELAY_SECONDS, Ring, running_ring
 
 NODES = 3
 JOB = "clustered"

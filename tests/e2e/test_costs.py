@@ -8,7 +8,7 @@ import pytest
 
 from strider.testing.site import SiteShape, serve_site
 
-from .ring import Effort, Ring
+from .pipeline import Effort, Ring
 
 LINKS = 150
 CRAWL_SECONDS = 90.0

@@ -19,7 +19,7 @@ from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.testing.site import EXCLUDED, ServedSite, SiteShape, serve_site
 
 from .checks import asked_too_often, assert_only_known_urls_were_asked, assert_polite
-from .ring import DELAY_SECONDS, SERVICES, Ring
+from .pipeline import DELAY_SECONDS, SERVICES, Ring
 
 JOB = "killed"
 SHAPE = SiteShape(hosts=3, pages_per_host=12, slow_seconds=1.0, latency_seconds=0.2, has_excluded=True)

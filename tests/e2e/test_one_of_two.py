@@ -11,7 +11,7 @@ from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.testing.site import EXCLUDED, SiteShape, serve_site
 
 from .checks import assert_only_known_urls_were_asked, assert_polite
-from .ring import DELAY_SECONDS, Ring
+from .pipeline import DELAY_SECONDS, Ring
 
 JOB = "one-of-two"
 SHAPE = SiteShape(hosts=6, pages_per_host=6, latency_seconds=0.3, has_excluded=True)

@@ -17,10 +17,10 @@ from strider.contracts.generated.topics import SCHEMAS
 from strider.messaging.kafka import KafkaConnection
 from strider.messaging.topics import apply_topics
 from strider.testing.stack import RunningServer, start_kafka, temp_server_directory
+from tests.processes.broker import Broker
+from tests.processes.services import Yard
 
-from .broker import Broker
 from .scene import LONG, SHORT, Scale, Scene
-from .services import Yard
 
 SHARDS = 12
 EXAMPLE_TOPICS = [topic for topic in TOPICS.values() if topic.profile == "example"]

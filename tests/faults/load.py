@@ -14,9 +14,8 @@ from aiokafka import AIOKafkaProducer
 
 from strider.contracts.generated.events import EchoRequested
 from strider.contracts.generated.topics import ECHO_REQUESTS
-
-from .broker import Broker
-from .waiting import until
+from tests.processes.broker import Broker
+from tests.processes.waiting import until
 
 HOSTS = 30
 TURN_SECONDS = 0.02

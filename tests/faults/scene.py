@@ -11,12 +11,12 @@ from strider.contracts import Topic
 from strider.contracts.generated.events import DeadLetter
 from strider.contracts.generated.topics import ECHO_DLQ, ECHO_REQUESTS, ECHOES, TALLIES, TALLY_DLQ
 from strider.testing.stack import RunningServer
+from tests.processes.broker import Broker
+from tests.processes.services import ECHO, TALLY, Service, Yard
+from tests.processes.waiting import until
 
 from .accounts import Answers, Audit, Blow, account, audit
-from .broker import Broker
 from .load import Asker, Load
-from .services import ECHO, TALLY, Service, Yard
-from .waiting import until
 
 
 @dataclass(frozen=True, slots=True)

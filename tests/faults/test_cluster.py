@@ -15,12 +15,12 @@ from strider.messaging.topics import apply_topics
 from strider.runtime.consumer.spec import ConsumerSettings
 from strider.testing.kafka_cluster import KafkaCluster, start_cluster
 from strider.testing.stack import temp_server_directory
+from tests.processes.broker import Broker
+from tests.processes.services import Yard
+from tests.processes.waiting import until_whole
 
-from .broker import Broker
 from .conftest import EXAMPLE_TOPICS, SHARDS
 from .scene import Scale, Scene
-from .services import Yard
-from .waiting import until_whole
 
 WINDOW = ConsumerSettings().buffer_messages
 

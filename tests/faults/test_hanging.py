@@ -8,9 +8,9 @@ import pytest
 
 from strider.contracts.generated.topics import ECHO_REQUESTS
 from strider.runtime.process.exit_codes import ExitCode
+from tests.processes.services import ADJUSTABLE_ECHO, SESSION_SECONDS
 
 from .scene import Scene
-from .services import PLIABLE_ECHO, SESSION_SECONDS
 
 DEADLINE_SECONDS = SESSION_SECONDS + 1.0
 """Longer than a session: who waits for a handler must still be a member."""
@@ -25,8 +25,8 @@ OTHERS = 60
 @pytest.mark.req("S4.6.4")
 @pytest.mark.req("S3.15.1", part="asynchronous: a handler that hangs delays nobody")
 async def test_a_hanging_handler_is_given_up_at_its_deadline_and_delays_nobody(scene: Scene) -> None:
-    settings = {"PLIABLE_HANG_ON": HANG, "PLIABLE_DEADLINE_SECONDS": f"{DEADLINE_SECONDS:g}"}
-    echo = scene.yard.start(PLIABLE_ECHO, settings)
+    settings = {"ADJUSTABLE_HANG_ON": HANG, "ADJUSTABLE_DEADLINE_SECONDS": f"{DEADLINE_SECONDS:g}"}
+    echo = scene.yard.start(ADJUSTABLE_ECHO, settings)
     await echo.until_ready()
     async with scene.asker() as asker:
         hanging = await asker.ask(host="hanging.example", text=HANG)
@@ -63,7 +63,7 @@ async def test_a_hanging_handler_is_given_up_at_its_deadline_and_delays_nobody(s
 async def test_a_blocked_event_loop_ends_the_process_with_the_documented_code(scene: Scene) -> None:
     """The watchdog has a thread of its own; what was in hand comes again to the next process."""
     settings = {"STALL_THRESHOLD": f"{STALL_SECONDS:g}"}
-    echo = scene.yard.start(PLIABLE_ECHO, {"PLIABLE_BLOCK_ON": "block", **settings})
+    echo = scene.yard.start(ADJUSTABLE_ECHO, {"ADJUSTABLE_BLOCK_ON": "block", **settings})
     await echo.until_ready()
     async with scene.asker() as asker:
         await asker.ask(text="before")
@@ -94,7 +94,7 @@ async def test_a_blocked_event_loop_ends_the_process_with_the_documented_code(sc
     )
     assert stalled["kind"] == "blocked"
     assert stalled["loop_silent_seconds"] >= STALL_SECONDS
-    assert "pliable_echo.py" in str(diagnosed["threads"])
+    assert "adjustable_echo.py" in str(diagnosed["threads"])
     assert end_seconds < END_SECONDS
     assert answers.lost == 0
     assert await scene.letters() == []

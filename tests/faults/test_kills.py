@@ -7,10 +7,10 @@ from random import Random
 
 from strider.contracts.generated.topics import ECHO_DLQ, ECHOES, TALLIES, TALLY_DLQ
 from strider.runtime.consumer.spec import ConsumerSettings
+from tests.processes.services import COMMIT_SECONDS
 
 from .accounts import Blow
 from .scene import Scale, Scene
-from .services import COMMIT_SECONDS
 
 WINDOW = ConsumerSettings().buffer_messages
 OLDEST_SECONDS = COMMIT_SECONDS + ConsumerSettings().poll_seconds + 2.0

@@ -13,10 +13,10 @@ import pytest
 from strider.contracts.generated.events import EchoRequested
 from strider.contracts.generated.topics import ECHO_REQUESTS
 from strider.runtime.publishing.dead_letter_breaker import DeadLetterBreakerLimits
+from tests.processes.services import ADJUSTABLE_ECHO, Service
 
 from .load import Asker
 from .scene import Scene
-from .services import PLIABLE_ECHO, Service
 
 FLOOD = 300
 LIMIT = DeadLetterBreakerLimits().consecutive
@@ -122,7 +122,7 @@ async def test_a_flood_stops_the_consumer_until_somebody_has_looked(scene: Scene
     echo.ask_to_stop()
     assert await echo.until_ended() == 0
 
-    patient = scene.yard.start(PLIABLE_ECHO, {"PLIABLE_BAD_MESSAGES": "100000"})
+    patient = scene.yard.start(ADJUSTABLE_ECHO, {"ADJUSTABLE_BAD_MESSAGES": "100000"})
     await patient.until_ready()
     await scene.until_drained("echo", ECHO_REQUESTS)
     answers, letters = await scene.answers(asker), await scene.letters()

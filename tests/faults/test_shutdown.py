@@ -6,10 +6,10 @@ import asyncio
 import time
 
 from strider.contracts.generated.topics import ECHO_REQUESTS, ECHOES, TALLIES
+from tests.processes.services import ADJUSTABLE_ECHO, GRACE_SECONDS, Service
 
 from .load import Asker, Load
 from .scene import Scale, Scene
-from .services import GRACE_SECONDS, PLIABLE_ECHO, Service
 
 AHEAD = 0
 """What may be answered and not committed when a service has stopped in order."""
@@ -51,7 +51,7 @@ async def test_an_orderly_stop_under_load_skips_nothing(scene: Scene, scale: Sca
 
 async def test_an_orderly_stop_leaves_no_gap_before_what_it_has_answered(scene: Scene) -> None:
     """Three of one partition: a slow one, its successor by key, and one of another key, done meanwhile."""
-    echo = scene.yard.start(PLIABLE_ECHO, {"PLIABLE_SLOW_ON": "slow"})
+    echo = scene.yard.start(ADJUSTABLE_ECHO, {"ADJUSTABLE_SLOW_ON": "slow"})
     await echo.until_ready()
     async with scene.asker() as asker:
         host, neighbour = _two_of_one_partition(asker)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from strider.contracts.generated.topics import ECHOES, TALLIES, TALLY_DLQ
+from tests.processes.services import Service
 
 from .scene import Scale, Scene
-from .services import Service
 
 SHARES = [6, 6]
 """Partitions of two members."""

@@ -13,9 +13,14 @@ from redis.asyncio.cluster import RedisCluster
 from strider.storage.keys import FRONTIER_HEADER
 from strider.storage.redis import Redis, RedisOptions, connect
 from strider.testing.temp_dirs import temp_server_directory
-
-from .implementations import SHARD, ClusterWorld, FrontierWorld, MemoryWorld, RedisWorld
-from .valkey_cluster import valkey_cluster
+from tests.contract.working_set.implementations.frontiers import (
+    SHARD,
+    ClusterWorld,
+    FrontierWorld,
+    MemoryWorld,
+    RedisWorld,
+)
+from tests.contract.working_set.implementations.valkey_cluster import valkey_cluster
 
 
 @pytest.fixture(scope="session")

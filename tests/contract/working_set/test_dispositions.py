@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from strider.frontier.models import EntryDisposition, EntryLookupResult, LookupStatus, RunEntryCounts
-
-from .implementations import EPOCH, LONG_MS, SHARD, FrontierWorld, page
+from tests.contract.working_set.implementations.frontiers import EPOCH, LONG_MS, SHARD, FrontierWorld, page
 
 ROBOTS = page("robots.txt", kind="robots")
 

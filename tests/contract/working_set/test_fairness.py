@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from strider.frontier.models import EntryDisposition, QueueLimits
-
-from .implementations import FrontierWorld, page
+from tests.contract.working_set.implementations.frontiers import FrontierWorld, page
 
 
 @dataclass(frozen=True)

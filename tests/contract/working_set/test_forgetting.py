@@ -8,8 +8,7 @@ from strider.frontier.models import EntryDisposition, RunEntryCounts
 from strider.frontier.ports import ShardNotReady
 from strider.messaging.errors import ShardFenced
 from strider.storage.keys import FRONTIER_NAMES, FRONTIER_SHAPES
-
-from .implementations import EPOCH, SHARD, FrontierWorld, RedisWorld, page
+from tests.contract.working_set.implementations.frontiers import EPOCH, SHARD, FrontierWorld, RedisWorld, page
 
 
 async def test_only_what_has_nothing_open_is_forgotten(frontier: FrontierWorld) -> None:

@@ -7,8 +7,14 @@ from dataclasses import replace
 import pytest
 
 from strider.frontier.models import EntryDisposition, EntryLookupResult, LeaseState, LookupStatus, StartResult
-
-from .implementations import EPOCH, LEASE_MS, LONG_MS, SHARD, FrontierWorld, page
+from tests.contract.working_set.implementations.frontiers import (
+    EPOCH,
+    LEASE_MS,
+    LONG_MS,
+    SHARD,
+    FrontierWorld,
+    page,
+)
 
 ROBOTS = page("robots.txt", kind="robots")
 

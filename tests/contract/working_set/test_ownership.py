@@ -11,8 +11,15 @@ from strider.frontier.models import EntryDisposition, SeenBatch, TakeoverResult
 from strider.frontier.ports import ShardNotReady, WorkingSet
 from strider.frontier.rebuild_records import RecordedRunCount
 from strider.messaging.errors import ShardFenced
-
-from .implementations import EPOCH, SHARD, FrontierWorld, accepted, page, question, recorded
+from tests.contract.working_set.implementations.frontiers import (
+    EPOCH,
+    SHARD,
+    FrontierWorld,
+    accepted,
+    page,
+    question,
+    recorded,
+)
 
 Call = Callable[[WorkingSet, int], Awaitable[Any]]
 

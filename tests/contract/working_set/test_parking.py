@@ -16,8 +16,15 @@ from strider.frontier.models import (
     QueueLimits,
     RunEntryCounts,
 )
-
-from .implementations import EPOCH, LONG_MS, SHARD, FrontierWorld, identity, page, recorded
+from tests.contract.working_set.implementations.frontiers import (
+    EPOCH,
+    LONG_MS,
+    SHARD,
+    FrontierWorld,
+    identity,
+    page,
+    recorded,
+)
 
 HOUR_MS = 3_600_000
 TWO_A_GROUP = QueueLimits(entries_per_group=2)

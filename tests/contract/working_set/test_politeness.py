@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 
 from strider.frontier.models import EntryDisposition, HostGroupState
-
-from .implementations import EPOCH, LONG_MS, SHARD, FrontierWorld, page, words
+from tests.contract.working_set.implementations.frontiers import (
+    EPOCH,
+    LONG_MS,
+    SHARD,
+    FrontierWorld,
+    page,
+    words,
+)
 
 DELAY_MS = 60
 

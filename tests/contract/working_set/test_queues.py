@@ -13,8 +13,15 @@ from strider.frontier.models import (
     LookupStatus,
     RunEntryCounts,
 )
-
-from .implementations import EPOCH, LONG_MS, SHARD, FrontierWorld, closed, page, question
+from tests.contract.working_set.implementations.frontiers import (
+    EPOCH,
+    LONG_MS,
+    SHARD,
+    FrontierWorld,
+    closed,
+    page,
+    question,
+)
 
 
 async def test_a_new_page_is_queued_seen_and_counted(frontier: FrontierWorld) -> None:

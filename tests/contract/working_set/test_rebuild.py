@@ -13,8 +13,17 @@ from strider.frontier.models import (
 )
 from strider.frontier.rebuild_records import RecordedRunCount
 from strider.frontier.redis.inspection import ShardInspector
-
-from .implementations import EPOCH, LONG_MS, SHARD, FrontierWorld, RedisWorld, closed, page, recorded, words
+from tests.contract.working_set.implementations.frontiers import (
+    EPOCH,
+    LONG_MS,
+    SHARD,
+    FrontierWorld,
+    RedisWorld,
+    closed,
+    page,
+    recorded,
+    words,
+)
 
 
 async def _rebuilt(frontier: FrontierWorld, *groups: HostGroupState) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from strider.frontier.models import EntryDisposition, HostGroupState, LookupStatus, StartResult
-
-from .implementations import FrontierWorld, page
+from tests.contract.working_set.implementations.frontiers import FrontierWorld, page
 
 ROBOTS = page("robots.txt", kind="robots")
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.frontier.models import EntryLocation
-
-from .implementations import EPOCH, LEASE_MS, SHARD, FrontierWorld, page
+from tests.contract.working_set.implementations.frontiers import EPOCH, LEASE_MS, SHARD, FrontierWorld, page
 
 
 async def everything(

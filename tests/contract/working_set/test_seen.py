@@ -12,8 +12,7 @@ from strider.frontier.models import (
     RefusedFingerprint,
     RunEntryCounts,
 )
-
-from .implementations import EPOCH, SHARD, FrontierWorld, accepted, page
+from tests.contract.working_set.implementations.frontiers import EPOCH, SHARD, FrontierWorld, accepted, page
 
 
 @pytest.mark.req(

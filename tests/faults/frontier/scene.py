@@ -32,9 +32,9 @@ from strider.testing.faulty_tcp_proxy import ThreadedFaultyTcpProxy
 from strider.testing.site import ServedSite
 from strider.testing.stack import RunningServer
 from tests.e2e.checks import LATE_SECONDS, asked_too_often
-from tests.faults.broker import Broker
-from tests.faults.services import Service, Yard
-from tests.faults.waiting import until
+from tests.processes.broker import Broker
+from tests.processes.services import Service, Yard
+from tests.processes.waiting import until
 
 SHARDS = 12
 DELAY_SECONDS = 1.0

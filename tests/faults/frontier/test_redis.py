@@ -28,7 +28,7 @@ from strider.testing.stack import RunningServer, start_valkey
 from strider.testing.temp_dirs import temp_server_directory
 from tests.e2e.checks import LATE_SECONDS
 from tests.faults.scene import SHORT, Scale
-from tests.faults.waiting import until
+from tests.processes.waiting import until
 
 from .scene import ANSWER_SECONDS, CONNECT_SECONDS, SHARDS, Crawl, Frontier
 

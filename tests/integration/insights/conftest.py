@@ -13,7 +13,7 @@ from strider.messaging.kafka import KafkaConnection
 from strider.messaging.topics import apply_topics
 from strider.testing.stack import RunningServer, start_kafka
 from strider.testing.temp_dirs import temp_server_directory
-from tests.faults.services import Yard
+from tests.processes.services import Yard
 
 SHARDS = 4
 

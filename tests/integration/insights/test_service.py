@@ -27,8 +27,8 @@ from strider.runtime.observability import log_events
 from strider.runtime.process.exit_codes import ExitCode
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.testing.stack import RunningServer
-from tests.faults.services import GRACE_SECONDS, Service, Yard
-from tests.faults.waiting import until
+from tests.processes.services import GRACE_SECONDS, Service, Yard
+from tests.processes.waiting import until
 from tests.unit.insights.events import a_fetch, a_settlement
 
 from .conftest import SHARDS

@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaProducer
 from strider.contracts.generated.topics import PAGES_FETCHED, TOPICS
 from strider.runtime.observability import log_events
 from strider.scheduler.core.release.backpressure import GATES
-from tests.faults.broker import Broker
+from tests.processes.broker import Broker
 
 from .scheduler_process import SHARDS, CrawlOnServers, SchedulerProcess
 from .test_process import check, until_asked

@@ -15,7 +15,7 @@ from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
 from strider.frontier.redis.admin import ShardAdmin
 from strider.runtime.observability import log_events
-from tests.faults.broker import Broker
+from tests.processes.broker import Broker
 
 from .redis_monitor import RedisCallLog, monitored
 from .scheduler_process import SHARDS, CrawlOnServers, SchedulerProcess

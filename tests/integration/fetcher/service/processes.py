@@ -25,8 +25,8 @@ from strider.messaging.ports import OutgoingMessage, TopicPartition
 from strider.messaging.topics import apply_topics
 from strider.runtime.clocks import SystemClock
 from strider.storage.redis import RedisOptions, connect
-from tests.faults.services import Service, Yard
 from tests.integration.fetcher.leases import SHARDS, FrontierLeases
+from tests.processes.services import Service, Yard
 
 CODEC = Codec(SchemaStore.bundled())
 TOPICS = (FETCH_REQUESTS, PAGES_FETCHED, FETCHES_COMPLETED, FETCHER_DLQ, SCHEMAS)

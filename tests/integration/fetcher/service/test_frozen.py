@@ -25,10 +25,10 @@ from strider.fetcher.adapters.http.deadlines import MAX_START_SECONDS
 from strider.testing.faulty_tcp_proxy import FaultyTcpProxy, faulty_tcp_proxy
 from strider.testing.hostile import HostileServer, Reader, Writer, http_response, sends, serve_hostile
 from strider.testing.stack import ServerStack
-from tests.faults.broker import Broker
-from tests.faults.services import Service
-from tests.faults.waiting import until
 from tests.integration.fetcher.leases import SHARDS
+from tests.processes.broker import Broker
+from tests.processes.services import Service
+from tests.processes.waiting import until
 
 from .processes import FetcherProcesses, FetcherTopics
 

@@ -27,9 +27,9 @@ from strider.testing.hostile import (
 )
 from strider.testing.proxy_server import TestProxy, serve_proxy
 from strider.testing.stack import ServerStack
-from tests.faults.broker import Broker
-from tests.faults.services import Service
 from tests.integration.fetcher.leases import SHARDS
+from tests.processes.broker import Broker
+from tests.processes.services import Service
 
 from .processes import FetcherProcesses, FetcherTopics
 

@@ -13,7 +13,7 @@ import pytest
 from strider.contracts.generated.events import FetchRequested
 from strider.testing.hostile import http_response, sends, serve_hostile
 from strider.testing.stack import RunningServer, ServerStack, start_valkey
-from tests.faults.services import Service
+from tests.processes.services import Service
 
 from .processes import FetcherProcesses, FetcherTopics
 

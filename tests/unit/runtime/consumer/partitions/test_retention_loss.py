@@ -1,0 +1,162 @@
+"""Retention that deleted unread messages, and missing offsets: reported, never guessed."""
+
+from __future__ import annotations
+
+import asyncio
+
+from strider.messaging.effects import Effects, Subscription
+from strider.messaging.inprocess import simulate
+from strider.messaging.ports import RawRecord, Record, TopicPartition
+from strider.runtime.consumer.ports import NoConsumerMeter
+from tests.unit.runtime.consumer.loop_harness import GROUP, LETTERS, NOTES, Note, World, answer, notes
+
+
+async def _echo(note: Note, _record: Record) -> Effects:
+    return Effects(publish=(answer(note),))
+
+
+def test_a_loss_names_its_range_and_reading_goes_on_where_the_log_starts() -> None:
+    async def scenario() -> None:
+        world = World()
+        lost: list[tuple[str, int, int]] = []
+
+        class Meter(NoConsumerMeter):
+            def lost(self, topic: str, partition: int, messages: int) -> None:  # type: ignore[override]
+                lost.append((topic, partition, messages))
+
+        await world.write(*notes(10), partition=0)
+        await world.write(*notes(3), partition=1)
+        world.broker.trim(TopicPartition("notes", 0), 7)
+        loop = world.loop(Subscription(NOTES, _echo), meter=Meter())
+        task = world.start(loop)
+        await world.drained()
+        after = loop.paused_reasons
+        await world.stop(loop, task)
+        (letter,) = world.letters()
+
+        assert (letter.topic, letter.partition, letter.reason, letter.category) == (
+            "notes",
+            0,
+            "retention_loss",
+            "retention",
+        )
+        assert (letter.offset, letter.lost_from, letter.lost_to, letter.timestamp_ms) == (0, 0, 6, -1)
+        assert lost == [("notes", 0, 7)]
+        assert world.texts() == sorted(["0007", "0008", "0009", "0000", "0001", "0002"])
+        assert after == {}
+
+    simulate(scenario())
+
+
+def test_a_loss_is_reported_before_it_is_skipped() -> None:
+    """While the loss event cannot be written nothing of the partition is read; others go on."""
+
+    async def scenario() -> None:
+        world = World()
+        await world.write(*notes(10), partition=0)
+        world.broker.trim(TopicPartition("notes", 0), 7)
+        letters = world.broker.topics.pop(LETTERS.name)
+        loop = world.loop(Subscription(NOTES, _echo))
+        task = world.start(loop)
+        await world.write(*notes(3), partition=1)
+        await asyncio.sleep(300)
+        during = (world.texts(), world.committed(), list(loop.paused_reasons))
+        world.broker.topics[LETTERS.name] = letters
+        await world.drained()
+        await world.stop(loop, task)
+
+        assert during == (["0000", "0001", "0002"], [0, 3], ["loss notes[0]"])
+        assert [letter.lost_to for letter in world.letters()] == [6]
+
+    simulate(scenario())
+
+
+def test_pauses_of_one_kind_are_one_series() -> None:
+    """Two partitions lose messages: the metric has `loss` until the last of the two is done."""
+
+    async def scenario() -> None:
+        world = World()
+        told: list[tuple[str, bool]] = []
+
+        class Meter(NoConsumerMeter):
+            def paused(self, reason: str, *, is_paused: bool) -> None:  # type: ignore[override]
+                told.append((reason, is_paused))
+
+        for partition in (0, 1):
+            await world.write(*notes(10), partition=partition)
+            world.broker.trim(TopicPartition("notes", partition), 7)
+        world.bus._chance, world.bus._ack_seconds = world.chance, (5.0, 5.0)
+        loop = world.loop(Subscription(NOTES, _echo), meter=Meter())
+        task = world.start(loop)
+        await world.drained()
+        await world.stop(loop, task)
+
+        losses = [each for each in told if each[0] == "loss"]
+        assert losses == [("loss", True), ("loss", True), ("loss", False)]
+
+    simulate(scenario())
+
+
+def test_a_missing_offset_is_stated_and_never_guessed() -> None:
+    async def scenario() -> None:
+        world = World(partitions=1)
+        await world.write(*notes(3))
+        del world.broker.group(GROUP).committed[TopicPartition("notes", 0)]
+        loop = world.loop(Subscription(NOTES, _echo))
+        task = world.start(loop)
+        await asyncio.sleep(300)
+        during = (dict(loop.paused_reasons), world.texts())
+        world.broker.start_group(GROUP, ["notes"])
+        await world.drained()
+        after = loop.paused_reasons
+        await world.stop(loop, task)
+
+        assert during == (
+            {"offsets": "group readers has no committed offset for notes[0]; run: strider topics apply"},
+            [],
+        )
+        assert (world.texts(), after) == (["0000", "0001", "0002"], {})
+
+    simulate(scenario())
+
+
+def test_a_partition_that_ends_in_a_marker_has_no_lag_for_ever() -> None:
+    """The watchdog would take it for a stall: messages wait, and nothing moves."""
+
+    async def scenario() -> None:
+        world = World(partitions=1)
+        writer = await world.bus.take_shard("truth", 0)
+        await world.write(*notes(2))
+        writer.append("notes", 0, RawRecord(b"k", b"k=in a transaction"))
+        await writer.flush()
+        loop = world.loop(Subscription(NOTES, _echo))
+        task = world.start(loop)
+        await world.until(lambda: len(world.texts()) == 3)
+        await asyncio.sleep(20)
+        lags = dict(loop.lags)
+        await world.stop(loop, task)
+
+        assert lags == {TopicPartition("notes", 0): 0}
+        assert world.lag() == 0
+
+    simulate(scenario())
+
+
+def test_a_marker_that_was_not_skipped_yet_is_skipped_by_the_next_reader() -> None:
+    """The one before died between its last commit and the marker's turn."""
+
+    async def scenario() -> None:
+        world = World(partitions=1)
+        writer = await world.bus.take_shard("truth", 0)
+        writer.append("notes", 0, RawRecord(b"k", b"k=in a transaction"))
+        await writer.flush()
+        world.broker.group(GROUP).committed[TopicPartition("notes", 0)] = 1
+        loop = world.loop(Subscription(NOTES, _echo))
+        task = world.start(loop)
+        await world.drained()
+        await world.stop(loop, task)
+
+        assert world.committed() == [2]
+        assert world.texts() == []
+
+    simulate(scenario())
