@@ -279,7 +279,7 @@ async def _has_partitions(consumer: Consumer) -> bool:
     return bool(consumer.assignment())
 
 
-async def test_an_onlooker_sees_how_far_a_group_is_and_where_its_log_ends(world: World) -> None:
+async def test_an_observer_reads_committed_offsets_and_log_ends(world: World) -> None:
     """A program that follows messages through several services needs them without joining their groups."""
     topic, group = await world.create_topic(2), world.unique("group")
     onlooker = world.bus()

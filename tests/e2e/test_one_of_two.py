@@ -30,7 +30,7 @@ pytestmark = pytest.mark.timeout(400)
     part="what a lost fetcher had in hand is requested again after its lease; no job every five minutes",
 )
 @pytest.mark.req("S5.1.1", part="a second fetcher beside the first")
-async def test_the_other_fetcher_goes_on_and_asks_again_for_what_was_in_hand(
+async def test_the_other_fetcher_continues_and_repeats_requests_that_were_in_flight(
     ring: Ring, tmp_path: Path
 ) -> None:
     """A fleet must live with the loss of a worker: its URLs are stale for a while, and lost never."""

@@ -103,7 +103,7 @@ def test_every_url_without_a_page_has_its_reason(crawl: Crawl) -> None:
 
 
 @pytest.mark.req("S3.4.8", "S3.6.3", "S3.7.2", "S3.11.3", "S3.11.4")
-def test_every_url_of_the_frontier_says_how_it_stands(crawl: Crawl) -> None:
+def test_every_url_of_the_frontier_has_its_state(crawl: Crawl) -> None:
     status = {row["url"]: row["status"] for row in crawl.urls}
     plan = crawl.site.plan
 
@@ -117,7 +117,7 @@ def test_every_url_of_the_frontier_says_how_it_stands(crawl: Crawl) -> None:
 @pytest.mark.req("S4.8.2")
 @pytest.mark.req("S3.2.5", part="no duplicate URLs")
 @pytest.mark.req("S3.10.9", part="no URL is requested twice; the key in Redis has another name")
-def test_no_url_is_asked_twice(crawl: Crawl) -> None:
+def test_no_url_is_requested_twice(crawl: Crawl) -> None:
     """Failures are tried again as often as the ladder says, and everything else is asked once."""
     assert crawl.site.request_counts() == Counter(crawl.site.plan.requests)
 
@@ -135,7 +135,7 @@ def test_the_delay_is_kept_and_one_request_at_a_time(crawl: Crawl) -> None:
 
 
 @pytest.mark.req("S3.1.4", "S3.2.3", "S3.9.2", "S3.9.4")
-def test_pages_carry_what_they_say(crawl: Crawl) -> None:
+def test_pages_carry_their_own_facts(crawl: Crawl) -> None:
     """Title, text and depth of a page in the middle, and where it was found."""
     origin = crawl.site.plan.origins[0]
     (page,) = (row for row in crawl.pages if row["url"] == f"{origin}/p/5")

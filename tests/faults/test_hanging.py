@@ -24,7 +24,7 @@ OTHERS = 60
 
 @pytest.mark.req("S4.6.4")
 @pytest.mark.req("S3.15.1", part="asynchronous: a handler that hangs delays nobody")
-async def test_a_hanging_handler_is_given_up_at_its_deadline_and_delays_nobody(scene: Scene) -> None:
+async def test_a_hanging_handler_is_given_up_at_its_deadline_and_delays_no_other(scene: Scene) -> None:
     settings = {"ADJUSTABLE_HANG_ON": HANG, "ADJUSTABLE_DEADLINE_SECONDS": f"{DEADLINE_SECONDS:g}"}
     echo = scene.yard.start(ADJUSTABLE_ECHO, settings)
     await echo.until_ready()

@@ -57,7 +57,7 @@ def poisons(good: bytes) -> list[Poison]:
 
 
 @pytest.mark.req("S4.6.4")
-async def test_scattered_poison_is_kept_whole_and_its_neighbours_are_answered(scene: Scene) -> None:
+async def test_scattered_bad_messages_are_kept_whole_and_their_neighbours_are_handled(scene: Scene) -> None:
     """The neighbours have the same key, so they stand behind it in the same lane."""
     echo = scene.echo()
     kinds = poisons(good_bytes(scene))

@@ -22,7 +22,7 @@ MOST_TIMES = 3
         pytest.param(True, id="under-a-running-consumer"),
     ],
 )
-async def test_a_loss_is_named_exactly_and_reading_goes_on_behind_it(
+async def test_a_loss_is_named_exactly_and_reading_continues_behind_it(
     scene: Scene, *, is_running: bool
 ) -> None:
     echo = scene.echo()

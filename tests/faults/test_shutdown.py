@@ -49,7 +49,7 @@ async def test_an_orderly_stop_under_load_skips_nothing(scene: Scene, scale: Sca
     assert longest_seconds <= 2 * GRACE_SECONDS
 
 
-async def test_an_orderly_stop_leaves_no_gap_before_what_it_has_answered(scene: Scene) -> None:
+async def test_an_orderly_stop_leaves_no_gap_before_what_it_has_handled(scene: Scene) -> None:
     """Three of one partition: a slow one, its successor by key, and one of another key, done meanwhile."""
     echo = scene.yard.start(ADJUSTABLE_ECHO, {"ADJUSTABLE_SLOW_ON": "slow"})
     await echo.until_ready()

@@ -35,7 +35,7 @@ def test_each_service_and_library_has_tests_in_a_folder_of_its_name(member: Path
 
 
 @pytest.mark.req("S1.16.2")
-def test_tests_of_a_database_are_told_by_their_folder() -> None:
+def test_tests_of_a_database_are_recognised_by_their_folder() -> None:
     """The folder is the tag: `make test-fast` runs what needs no server, and the others ask a real one."""
     found = folders_that_need_servers(TESTS)
 

@@ -65,14 +65,14 @@ def test_leases_are_weighed_against_locks_a_central_owner_and_token_buckets() ->
     assert all(word in reason for word in ("lock", "token bucket", "scheduler", "The price"))
 
 
-def test_it_is_said_why_no_work_is_stolen() -> None:
+def test_the_lack_of_work_stealing_has_a_reason() -> None:
     """The line asks for work stealing; the design answers that credits of each shard make it needless."""
     text = (ROOT / "docs/operations/fetcher.md").read_text(encoding="utf-8")
 
     assert "Credits of each shard" in reason_given(text, "## Why no work stealing")
 
 
-def test_it_is_said_why_domains_have_no_frequency_of_their_own() -> None:
+def test_the_lack_of_a_frequency_for_domains_has_a_reason() -> None:
     """The line asks for a frequency by domain; each page learns its own, which does more."""
     text = (ROOT / "docs/frontier-decisions.md").read_text(encoding="utf-8")
 

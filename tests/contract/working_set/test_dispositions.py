@@ -28,7 +28,9 @@ async def test_an_outcome_counts_until_it_is_concluded(frontier: FrontierWorld) 
     assert await frontier.figures() == (0, 0, 1)
 
 
-async def test_an_entry_is_not_released_between_its_outcome_and_its_fate(frontier: FrontierWorld) -> None:
+async def test_an_entry_is_not_released_between_its_outcome_and_its_disposition(
+    frontier: FrontierWorld,
+) -> None:
     """The record is committed a quarter of a second later; the group goes on meanwhile."""
     await frontier.open()
     await frontier.accept(page("x"), page("y"))
@@ -54,7 +56,7 @@ async def test_a_concluded_outcome_is_stale(frontier: FrontierWorld, fate: Entry
     assert (await frontier.figures())[1] == 0
 
 
-async def test_a_late_outcome_counts_where_nobody_has_the_entry(frontier: FrontierWorld) -> None:
+async def test_a_late_outcome_counts_where_no_lease_holds_the_entry(frontier: FrontierWorld) -> None:
     """Its lease ran out and the entry was queued again: the page is here all the same."""
     await frontier.open()
     await frontier.accept(page("x"))
@@ -169,7 +171,7 @@ async def test_a_closed_entry_whose_outcome_never_comes_is_not_named_again(front
         pytest.param(EntryDisposition.CLOSE_AND_FORGET, (0, 0, 0), LookupStatus.UNKNOWN, id="forget"),
     ],
 )
-async def test_a_fate_ends_the_lease_and_repeats_harmlessly(
+async def test_a_disposition_ends_the_lease_and_may_be_repeated(
     frontier: FrontierWorld, fate: EntryDisposition, figures: tuple[int, int, int], standing: LookupStatus
 ) -> None:
     await frontier.open()

@@ -115,7 +115,7 @@ async def test_no_number_stays_of_what_is_forgotten_and_none_is_given_twice(fron
     assert given[1].isdisjoint(given[2])
 
 
-async def test_a_number_that_nobody_knows_has_the_shard_rebuilt(frontier: FrontierWorld) -> None:
+async def test_an_unknown_number_has_the_shard_rebuilt(frontier: FrontierWorld) -> None:
     """It would stand for ever otherwise; the log knows what it stood for."""
     if not isinstance(frontier, RedisWorld):
         pytest.skip("memory gives no numbers")

@@ -19,7 +19,7 @@ from tests.contract.working_set.implementations.frontiers import (
 ROBOTS = page("robots.txt", kind="robots")
 
 
-async def test_a_lease_says_who_gave_it_and_for_how_long(frontier: FrontierWorld) -> None:
+async def test_a_lease_has_its_owner_and_its_expiry(frontier: FrontierWorld) -> None:
     await frontier.open(sequence=LONG_MS)
     await frontier.accept(page("x"))
 
@@ -84,7 +84,7 @@ async def test_a_mark_starts_a_request_once(frontier: FrontierWorld) -> None:
     assert other.result is StartResult.GONE
 
 
-async def test_marks_of_many_shards_are_answered_in_their_order(frontier: FrontierWorld) -> None:
+async def test_results_of_marks_of_many_shards_keep_their_order(frontier: FrontierWorld) -> None:
     await frontier.open()
     await frontier.accept(page("x", "a.test"), page("y", "b.test"))
     one, two = (await frontier.release()).leases

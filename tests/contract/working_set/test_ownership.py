@@ -67,9 +67,7 @@ async def test_an_older_owner_is_fenced_from_every_call(frontier: FrontierWorld,
 
 
 @pytest.mark.parametrize("call", [*CALLS, *REBUILDING])
-async def test_nothing_is_answered_from_a_shard_that_was_not_built(
-    frontier: FrontierWorld, call: Call
-) -> None:
+async def test_a_shard_that_was_not_built_refuses_every_call(frontier: FrontierWorld, call: Call) -> None:
     """An empty working set would accept everything anew and forget what is in flight."""
     await frontier.working_set.take_over(SHARD, EPOCH)
 
@@ -78,7 +76,7 @@ async def test_nothing_is_answered_from_a_shard_that_was_not_built(
 
 
 @pytest.mark.parametrize("call", CALLS)
-async def test_nothing_is_answered_while_a_shard_is_rebuilt(frontier: FrontierWorld, call: Call) -> None:
+async def test_a_shard_that_is_being_rebuilt_refuses_every_call(frontier: FrontierWorld, call: Call) -> None:
     """Half a frontier knows half of what was seen."""
     await frontier.open()
     await frontier.working_set.begin_rebuild(SHARD, EPOCH)
@@ -133,7 +131,7 @@ async def test_taking_again_with_the_same_epoch_changes_nothing(frontier: Fronti
     assert await frontier.released() == ["x"]
 
 
-async def test_a_shard_that_nobody_built_is_not_ready_when_taken(frontier: FrontierWorld) -> None:
+async def test_a_shard_that_was_never_built_is_not_ready_when_taken(frontier: FrontierWorld) -> None:
     """So that the owner rebuilds it from the log."""
     taken = await frontier.working_set.take_over(SHARD, EPOCH)
 

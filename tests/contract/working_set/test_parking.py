@@ -62,7 +62,7 @@ async def finish(frontier: FrontierWorld) -> list[str]:
     return done
 
 
-async def test_beyond_its_groups_room_an_entry_is_parked(frontier: FrontierWorld) -> None:
+async def test_an_entry_beyond_the_capacity_of_its_group_is_parked(frontier: FrontierWorld) -> None:
     """One host with a million pages must not take the memory of all others."""
     await limited(frontier, TWO_A_GROUP)
 
@@ -90,7 +90,7 @@ async def test_a_parked_entry_is_open_and_accepted_once(frontier: FrontierWorld)
     }
 
 
-async def test_what_waits_for_room_and_is_due_late_goes_to_sleep(frontier: FrontierWorld) -> None:
+async def test_a_late_entry_beyond_the_capacity_is_deferred(frontier: FrontierWorld) -> None:
     """A run that is paused must not fill its groups' room with what nobody may ask for."""
     await limited(frontier, QueueLimits(entries_per_group=1, horizon_ms=HOUR_MS))
     await frontier.accept(page("a"), page("b"))
@@ -108,7 +108,7 @@ async def test_what_waits_for_room_and_is_due_late_goes_to_sleep(frontier: Front
     }
 
 
-async def test_a_refill_queues_what_is_parked_as_far_as_there_is_room(frontier: FrontierWorld) -> None:
+async def test_a_refill_queues_parked_entries_up_to_the_capacity(frontier: FrontierWorld) -> None:
     await limited(frontier, TWO_A_GROUP)
     pages = [page(word) for word in "abcdef"]
     await frontier.accept(*pages)
@@ -145,7 +145,7 @@ async def test_a_refill_refuses_what_is_not_parked(frontier: FrontierWorld, fate
     assert await full(frontier) == before
 
 
-async def test_high_priority_may_use_twice_the_room(frontier: FrontierWorld) -> None:
+async def test_high_priority_may_use_twice_the_capacity(frontier: FrontierWorld) -> None:
     """What is urgent must not wait behind the log."""
     await limited(frontier, TWO_A_GROUP)
 
@@ -185,7 +185,7 @@ async def test_a_sleeper_wakes_when_it_is_due_within_the_horizon(frontier: Front
     assert await frontier.released() == ["soon"]
 
 
-async def test_a_sleeper_without_room_waits_for_room(frontier: FrontierWorld) -> None:
+async def test_a_deferred_entry_without_capacity_stays_parked(frontier: FrontierWorld) -> None:
     await limited(frontier, QueueLimits(entries_per_group=1, horizon_ms=20))
     sleeper = page("s", due_at_ms=(await frontier.release()).now_ms + 60)
     await frontier.accept(page("a"), sleeper)
@@ -231,7 +231,7 @@ async def test_a_rebuild_parks_by_the_same_rules(frontier: FrontierWorld) -> Non
     assert (await frontier.working_set.run_counts(SHARD, EPOCH))["news-1"].open == 4
 
 
-async def test_beginning_anew_forgets_what_was_parked(frontier: FrontierWorld) -> None:
+async def test_another_rebuild_drops_what_was_parked(frontier: FrontierWorld) -> None:
     await limited(frontier, QueueLimits(entries_per_group=1, horizon_ms=HOUR_MS))
     late = page("c", due_at_ms=(await frontier.release()).now_ms + 2 * HOUR_MS)
     await frontier.accept(page("a"), page("b"), late)

@@ -233,7 +233,7 @@ async def test_a_longer_delay_holds_for_the_request_in_flight(frontier: Frontier
     assert (await frontier.release()).next_due_ms == mark.now_us // 1000 + LONG_MS
 
 
-async def test_a_group_that_nobody_set_is_polite(frontier: FrontierWorld) -> None:
+async def test_an_unset_group_has_the_default_delay(frontier: FrontierWorld) -> None:
     """Until the owner knows better, it has the working set's default delay."""
     frontier.working_set = frontier.owner(default_delay_ms=LONG_MS)
     await frontier.open()

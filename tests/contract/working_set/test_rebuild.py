@@ -47,7 +47,7 @@ async def _rebuilt(frontier: FrontierWorld, *groups: HostGroupState) -> None:
     await ws.finish_rebuild(SHARD, EPOCH, groups=groups, sequence=5)
 
 
-async def test_a_rebuilt_shard_knows_what_the_log_says(frontier: FrontierWorld) -> None:
+async def test_a_rebuilt_shard_has_the_state_of_the_log(frontier: FrontierWorld) -> None:
     await _rebuilt(frontier)
 
     assert await frontier.look(page("queued")) == EntryLookupResult(LookupStatus.OPEN, page("queued"))
@@ -145,7 +145,7 @@ async def test_more_runs_than_one_call_takes(frontier: FrontierWorld) -> None:
         assert (len(glance.runs), shown) == (1_200, {("news", 0, 7)})
 
 
-async def test_clocks_stand_as_the_owner_says(frontier: FrontierWorld) -> None:
+async def test_clocks_are_restored_as_the_owner_recorded_them(frontier: FrontierWorld) -> None:
     """What was in flight when the store was lost may still be."""
     await frontier.open()
     now_ms = (await frontier.release()).now_ms
@@ -201,7 +201,7 @@ async def test_an_outcome_that_the_log_knows_is_stale_after_a_rebuild(frontier: 
     assert await frontier.figures() == (0, 0, 1)
 
 
-async def test_a_shard_that_is_rebuilt_knows_nothing_when_asked(frontier: FrontierWorld) -> None:
+async def test_a_shard_that_is_being_rebuilt_has_no_counts(frontier: FrontierWorld) -> None:
     """So that no link is dropped for what a half-built set says; the scheduler decides again."""
     await frontier.open()
     await frontier.accept(page("x"))

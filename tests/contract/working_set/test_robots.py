@@ -55,7 +55,7 @@ async def test_a_started_or_lost_lease_is_not_swapped(frontier: FrontierWorld) -
     assert await frontier.figures() == (0, 1, 0)
 
 
-async def test_a_robots_answer_counts_until_it_is_concluded_and_touches_no_entry(
+async def test_a_robots_outcome_counts_until_it_is_concluded_and_changes_no_entry(
     frontier: FrontierWorld,
 ) -> None:
     """Even where its URL was found as a page too."""

@@ -18,7 +18,7 @@ from tests.contract.working_set.implementations.frontiers import EPOCH, SHARD, F
 @pytest.mark.req(
     "S3.15.2", part="Redis for what was seen and for leases; rules of robots.txt are in the host log"
 )
-async def test_refusals_are_remembered_and_not_asked_about_again(frontier: FrontierWorld) -> None:
+async def test_refusals_are_cached_and_not_looked_up_again(frontier: FrontierWorld) -> None:
     """A link that scope refuses on every page is looked at once."""
     await frontier.open()
     refused = RefusedFingerprint("news", key_fingerprint(page("x").url_key))
@@ -96,7 +96,7 @@ async def test_a_seed_that_joins_an_open_page_is_the_one_that_is_known(frontier:
     assert (await frontier.look(page("x"))).seed_token == "seeds-submitted/0/12"
 
 
-async def test_many_refusals_are_remembered_in_one_call(frontier: FrontierWorld) -> None:
+async def test_many_refusals_are_recorded_in_one_call(frontier: FrontierWorld) -> None:
     """Accepted and refused pages of a batch are told together, whichever are more."""
     await frontier.open()
     refused = [page(f"refused-{number}") for number in range(2_100)]

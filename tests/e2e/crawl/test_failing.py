@@ -55,7 +55,7 @@ def test_a_full_disk_ends_in_one_line_and_whole_lines(site: ServedSite, tmp_path
     lines_of(output)
 
 
-def test_after_a_full_disk_the_crawl_goes_on(site: ServedSite, tmp_path: Path) -> None:
+def test_after_a_full_disk_the_crawl_continues(site: ServedSite, tmp_path: Path) -> None:
     """The state is the last one for which both files could be written."""
     output, order = tmp_path / "out", ("-o", str(tmp_path / "out"), "--resume", str(tmp_path / "state"))
 
@@ -108,7 +108,7 @@ def test_a_reader_that_goes_away_ends_the_crawl(site: ServedSite) -> None:
         pytest.param(("http://a.test/", "--user-agent", "a\nb"), "", id="bad-agent"),
     ],
 )
-def test_a_wish_that_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[str, ...], line: str) -> None:
+def test_an_invalid_option_is_refused(tmp_path: Path, arguments: tuple[str, ...], line: str) -> None:
     """Before anything is written or fetched."""
     names = {"STATE": str(tmp_path / "state"), "OUT": str(tmp_path / "out")}
 
@@ -120,7 +120,7 @@ def test_a_wish_that_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_state_file_of_somebody_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_foreign_state_file_is_refused_and_left_alone(tmp_path: Path) -> None:
     """A typo on the command line must not cost a file, nor the output."""
     state, output = tmp_path / "photos.db", tmp_path / "out"
     with sqlite3.connect(state) as base:
@@ -160,7 +160,7 @@ def test_a_list_of_urls_is_crawled_and_what_is_none_gets_a_line(site: ServedSite
     assert {line["url"] for line in lines_of(output)} == {url for url, _, _ in from_file}
 
 
-def test_where_nothing_can_be_fetched_the_code_says_so(tmp_path: Path) -> None:
+def test_a_crawl_without_any_page_has_its_exit_code(tmp_path: Path) -> None:
     """A closed port, and a private address that was not allowed: each has its line."""
     output = tmp_path / "out"
     seeds = ("http://127.0.0.1:9/", "http://nobody.localhost:9/")
@@ -220,7 +220,7 @@ def test_a_slow_reader_holds_up_only_the_lines(site: ServedSite) -> None:
     assert len(ended.out.splitlines()) == len(site.plan.pages)
 
 
-def test_a_site_of_others_is_not_crawled_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_site_of_others_is_not_crawled_without_a_contact(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line with what to do, before anything is fetched."""
     monkeypatch.delenv("STRIDER_CONTACT")
 

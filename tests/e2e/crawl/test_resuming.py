@@ -59,7 +59,7 @@ def requests(site: ServedSite) -> int:
     return site.request_counts().total()
 
 
-def test_after_ctrl_c_the_same_command_goes_on_without_a_second_fetch(
+def test_after_ctrl_c_the_same_command_continues_without_a_second_fetch(
     site: ServedSite, tmp_path: Path
 ) -> None:
     """Fetched pages became lines before the process ended."""
@@ -139,7 +139,7 @@ def test_what_is_complete_is_not_begun_again(site: ServedSite, tmp_path: Path) -
     assert (lines_of(tmp_path / "pages.jsonl"), requests(site)) == (lines, asked)
 
 
-def test_another_crawl_is_refused_the_state_and_told_why(site: ServedSite, tmp_path: Path) -> None:
+def test_another_crawl_is_refused_the_state_with_a_reason(site: ServedSite, tmp_path: Path) -> None:
     """Both files stay as they are."""
     assert run(*crawl(site, tmp_path, "--max-pages", "3")).code == 0
     before = (tmp_path / "pages.jsonl").read_bytes()
@@ -179,7 +179,7 @@ def test_an_output_that_was_cut_short_since_is_refused(site: ServedSite, tmp_pat
     assert "shorter than when the state was saved" in ended.err
 
 
-def test_an_output_that_was_deleted_since_is_told_with_a_way_out(site: ServedSite, tmp_path: Path) -> None:
+def test_a_deleted_output_is_reported_with_a_remedy(site: ServedSite, tmp_path: Path) -> None:
     """The state cannot be resumed without its lines; following the advice starts again."""
     order = crawl(site, tmp_path, "--max-pages", "12")
     assert interrupt_when(start(*order), lambda: requests(site) >= 5, INTERRUPT).code == 130

@@ -37,7 +37,7 @@ def crawl(site: ServedSite, *more: str) -> tuple[str, ...]:
 
 @pytest.mark.req("S3.17.3", "S1.2.12")
 @pytest.mark.req("S0.1.11", part="disabled: `strider crawl` needs no Redis")
-def test_every_page_is_a_line_and_everything_else_says_why(site: ServedSite, tmp_path: Path) -> None:
+def test_every_page_is_a_line_and_every_other_line_has_a_reason(site: ServedSite, tmp_path: Path) -> None:
     """The expected sets come from the plan of the site; the access log is the site's own."""
     output = tmp_path / "pages.jsonl"
 
@@ -76,7 +76,7 @@ def test_the_delay_is_kept_between_any_two_requests_to_a_host(site: ServedSite, 
     assert min(site.shortest_intervals().values()) >= 0.7
 
 
-def test_a_host_gets_as_many_requests_at_a_time_as_was_said(site: ServedSite, tmp_path: Path) -> None:
+def test_a_host_gets_at_most_its_concurrency(site: ServedSite, tmp_path: Path) -> None:
     """One by default; the slow page keeps its slot while others are fetched."""
     ended = run(*crawl(site, *QUICK, "--delay", "0", "--per-host", "3", "-q", "-o", str(tmp_path / "out")))
 
@@ -93,7 +93,7 @@ def _at_a_time(lines: list) -> int:
 
 
 @pytest.mark.parametrize("most", [1, 7])
-def test_no_more_pages_are_fetched_than_was_said(site: ServedSite, tmp_path: Path, most: int) -> None:
+def test_no_more_pages_are_fetched_than_the_limit(site: ServedSite, tmp_path: Path, most: int) -> None:
     """URLs that were found and not fetched have the reason."""
     output = tmp_path / "out"
 
@@ -112,7 +112,7 @@ def test_no_more_pages_are_fetched_than_was_said(site: ServedSite, tmp_path: Pat
         pytest.param(("--max-pages-per-host", "3", "--max-bytes", "3000"), 4, id="bytes"),
     ],
 )
-def test_no_host_gives_more_pages_and_none_gives_more_bytes_than_was_said(
+def test_no_host_exceeds_its_budget_of_pages_or_bytes(
     site: ServedSite, tmp_path: Path, limits: tuple[str, ...], most: int
 ) -> None:
     """A page of this site has some eight hundred bytes before decompression."""

@@ -171,7 +171,7 @@ async def _all_of(client: httpx.AsyncClient, params: dict[str, str]) -> list[dic
     return items
 
 
-async def test_before_the_broker_answers_pages_are_served(
+async def test_pages_are_served_before_the_broker_is_reachable(
     stack: ServerStack, start: Start, database: str
 ) -> None:
     """S3.19.32: people see what there is, whatever else is down; 503 says when to come again."""
@@ -350,7 +350,7 @@ async def test_requests_that_no_fetcher_started_are_given_back(
 
 
 @pytest.mark.req("S4.11.3")
-async def test_answers_have_the_fields_of_the_schema_and_not_those_of_the_table(
+async def test_responses_have_the_fields_of_the_schema_and_not_those_of_the_table(
     topics: str, start: Start, database: str, postgres: Postgres
 ) -> None:
     """A column reaches a client only where its declaration names the view that shows it."""

@@ -36,13 +36,13 @@ async def test_a_sample_begins_anywhere_and_has_each_page_once(dsn: str) -> None
 
 
 @pytest.mark.req("S4.7.8", part="an audit of stored pages, when it is called")
-def test_the_command_says_what_is_wrong_and_where(dsn: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_reports_what_is_wrong_and_where(dsn: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_audit(AuditOptions(dsn=dsn, sample=10)) == 1
     found = capsys.readouterr().out.splitlines()[2].split()
     assert found == ["empty", "example.org", "title", "is", "empty", "1", "of", "6", URLS[0]]
 
 
-def test_a_database_that_does_not_answer_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unresponsive_database_is_reported_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit) as ended:
         run_audit(AuditOptions(dsn="postgresql://127.0.0.1:9/none"))
     assert ended.value.exit_code == 3

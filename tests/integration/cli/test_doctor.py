@@ -117,7 +117,7 @@ def test_an_empty_database_and_refused_connections_are_faults(tmp_path: Path, po
     assert pending["remedy"] == "strider migrate up"
 
 
-def test_servers_that_never_answer_cost_the_deadline_and_no_more(tmp_path: Path, silent_port: int) -> None:
+def test_servers_that_never_respond_cost_the_deadline_and_no_more(tmp_path: Path, silent_port: int) -> None:
     place = f"127.0.0.1:{silent_port}"
     code, result, seconds = doctor(
         tmp_path,

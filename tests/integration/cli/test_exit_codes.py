@@ -32,7 +32,7 @@ from strider.cli.app import app
         ),
     ],
 )
-def test_a_server_that_does_not_answer_is_3_for_every_command(
+def test_an_unresponsive_server_is_exit_code_3_for_every_command(
     words: list[str], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STRIDER_HOME", str(tmp_path))

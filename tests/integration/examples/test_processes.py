@@ -45,7 +45,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 @pytest.mark.req("S1.2.1", "S1.2.28", "S1.3.2", "S1.3.9", "S2.5.2")
-def test_the_pair_counts_drains_and_goes_on(stack: ServerStack, requests: Requests, start: Start) -> None:
+def test_the_pair_counts_drains_and_continues(stack: ServerStack, requests: Requests, start: Start) -> None:
     """Requests sent while it stops are counted after the restart; nothing is counted twice."""
     bootstrap = stack.kafka.address
     echo, tally = start("echo", bootstrap), start("tally", bootstrap)

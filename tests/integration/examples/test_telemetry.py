@@ -33,7 +33,7 @@ async def traceparents(broker: InProcessBroker) -> set[str]:
     return {dict(record.headers)["traceparent"].decode() for records in found.values() for record in records}
 
 
-async def test_sampled_spans_reach_the_collector_and_the_trace_goes_on() -> None:
+async def test_sampled_spans_reach_the_collector_and_the_trace_continues() -> None:
     taken: list[ExportTraceServiceRequest] = []
 
     async def take(request: web.Request) -> web.Response:

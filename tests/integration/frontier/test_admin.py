@@ -18,7 +18,7 @@ from strider.storage.redis import Redis
 from .shards import EPOCH, LEASE_MS, SHARD, accepted, opened, recorded
 
 
-async def test_a_shard_that_is_to_be_rebuilt_answers_its_owner_no_more(redis: Redis) -> None:
+async def test_a_shard_that_must_be_rebuilt_refuses_its_owner(redis: Redis) -> None:
     frontier, tending = await opened(redis), ShardAdmin(redis)
 
     assert await tending.invalidate(SHARD)
@@ -65,7 +65,7 @@ async def test_the_api_gives_back_what_nobody_began_in_any_shard(redis: Redis) -
     assert [lease.lease_id for lease in release.expired] == [idle.lease_id]
 
 
-async def test_the_command_line_says_how_shards_stand(
+async def test_the_command_line_shows_the_state_of_shards(
     redis: Redis, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await opened(redis)

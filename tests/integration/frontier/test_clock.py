@@ -50,7 +50,7 @@ async def mark(redis: Redis, lease: Lease) -> StartResult:
 
 
 @pytest.mark.parametrize("by_ms", JUMPS)
-async def test_time_goes_on_where_it_was(frontier: RedisWorkingSet, redis: Redis, by_ms: int) -> None:
+async def test_time_continues_where_it_was(frontier: RedisWorkingSet, redis: Redis, by_ms: int) -> None:
     before = (await frontier.stats(SHARD, EPOCH)).now_ms
     await jump(redis, by_ms)
 
@@ -136,7 +136,7 @@ async def test_a_clock_that_went_back_before_a_take_over_means_a_rebuild(
 
 
 @pytest.mark.parametrize("by_ms", JUMPS)
-async def test_time_goes_on_through_a_lost_store_and_its_rebuild(
+async def test_time_continues_through_a_lost_store_and_its_rebuild(
     frontier: RedisWorkingSet, redis: Redis, by_ms: int
 ) -> None:
     """The log was written by the old clock: what it says must still mean what it did."""

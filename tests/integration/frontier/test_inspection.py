@@ -12,7 +12,7 @@ from .shards import EPOCH, LEASE_MS, SHARD, accepted, opened, question
 
 
 @pytest.mark.req("S4.12.10", "S4.12.11")
-async def test_requests_on_the_bus_and_at_fetchers_are_told_apart(redis: Redis) -> None:
+async def test_requests_on_the_bus_and_at_fetchers_are_counted_apart(redis: Redis) -> None:
     """By entry and by run; robots.txt is no entry's request, and what was never taken is nowhere."""
     frontier, glance = await opened(redis), ShardInspector(redis)
     entries = [accepted(number, f"{name}.test") for number, name in enumerate("abcd")]

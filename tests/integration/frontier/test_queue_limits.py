@@ -46,7 +46,7 @@ LOSSES = [
 ]
 
 
-async def test_a_full_server_accepts_nothing_and_goes_on_with_the_rest(
+async def test_a_full_server_accepts_nothing_and_continues_with_the_rest(
     frontier: RedisWorkingSet, redis: Redis, stack: ServerStack
 ) -> None:
     """Settling and releasing give room back."""
@@ -115,7 +115,7 @@ async def test_on_a_nearly_full_server_entries_are_accepted_into_the_log_only(
     assert (after.queued, after.overflow, after.refillable_groups, after.memory_percent) == (2, 0, 0, 0)
 
 
-async def test_on_a_server_that_goes_on_filling_up_what_is_queued_last_is_parked(
+async def test_on_a_server_that_keeps_filling_up_what_is_queued_last_is_parked(
     redis: Redis, stack: ServerStack
 ) -> None:
     """What is parked takes room too: without this it would fill the server, and nothing more be accepted."""

@@ -63,7 +63,7 @@ LOSSES = [
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-async def test_leases_of_a_lost_answer_are_given_by_the_next_call(
+async def test_leases_of_a_lost_reply_are_returned_by_the_next_call(
     frontier: RedisWorkingSet, losing: LosingRedis, loss: BaseException
 ) -> None:
     """Else each lost answer would cost its groups the time of a lease."""
@@ -80,7 +80,7 @@ async def test_leases_of_a_lost_answer_are_given_by_the_next_call(
     assert (await frontier.stats(SHARD, EPOCH)).leased == 2
 
 
-async def test_a_lost_answer_is_not_given_again_once_it_was_replaced(
+async def test_a_lost_reply_is_not_repeated_once_it_was_replaced(
     frontier: RedisWorkingSet, losing: LosingRedis
 ) -> None:
     """Only what it named and still runs is given."""
@@ -96,7 +96,7 @@ async def test_a_lost_answer_is_not_given_again_once_it_was_replaced(
     assert (await frontier.release(SHARD, EPOCH, limit=9, lease_ms=LEASE_MS)).leases == []
 
 
-async def test_a_swap_whose_answer_was_lost_answers_again(
+async def test_a_swap_whose_reply_was_lost_is_repeated(
     frontier: RedisWorkingSet, losing: LosingRedis
 ) -> None:
     await frontier.accept(SHARD, EPOCH, [accepted(1)])
@@ -118,7 +118,7 @@ async def test_a_swap_whose_answer_was_lost_answers_again(
     assert (await frontier.stats(SHARD, EPOCH)).leased == 1
 
 
-async def test_an_acceptance_whose_answer_was_lost_happens_once(
+async def test_an_acceptance_whose_reply_was_lost_happens_once(
     frontier: RedisWorkingSet, losing: LosingRedis
 ) -> None:
     """Even where its page was closed before the call was repeated."""
@@ -135,7 +135,7 @@ async def test_an_acceptance_whose_answer_was_lost_happens_once(
     assert await frontier.run_counts(SHARD, EPOCH) == {"news-1": RunEntryCounts(open=1, accepted=2)}
 
 
-async def test_an_outcome_whose_answer_was_lost_answers_again(
+async def test_an_outcome_whose_reply_was_lost_is_repeated(
     frontier: RedisWorkingSet, losing: LosingRedis
 ) -> None:
     await frontier.accept(SHARD, EPOCH, [accepted(1)])
@@ -174,7 +174,7 @@ REPLACEMENTS = [
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize(("field", "value"), REPLACEMENTS)
-async def test_nothing_is_answered_from_a_replaced_store(
+async def test_a_replaced_store_refuses_every_call(
     frontier: RedisWorkingSet, losing: LosingRedis, call: Call, field: str, value: str
 ) -> None:
     """A fail-over or a restart from an older snapshot looks whole and is not."""
@@ -188,7 +188,7 @@ async def test_nothing_is_answered_from_a_replaced_store(
 
 
 @pytest.mark.parametrize("call", CALLS)
-async def test_nothing_is_answered_from_a_store_that_came_back_older(
+async def test_a_store_that_came_back_older_refuses_every_call(
     frontier: RedisWorkingSet, losing: LosingRedis, call: Call
 ) -> None:
     """A split brain that ended, or a snapshot that was loaded: the same server, and not the same state."""
@@ -216,7 +216,7 @@ async def test_a_store_that_came_back_older_can_be_rebuilt(
     assert (await frontier.stats(SHARD, EPOCH)).queued == 1
 
 
-async def test_neither_marks_nor_questions_are_answered_from_a_replaced_store(
+async def test_neither_marks_nor_queries_succeed_on_a_replaced_store(
     frontier: RedisWorkingSet, losing: LosingRedis
 ) -> None:
     await frontier.accept(SHARD, EPOCH, [accepted(1)])
@@ -255,7 +255,7 @@ async def test_a_server_out_of_reach_is_unavailable() -> None:
     await gone.close()
 
 
-async def test_an_entry_whose_outcome_nobody_decides_about_is_named_again(
+async def test_an_entry_whose_outcome_is_never_concluded_is_returned_again(
     frontier: RedisWorkingSet, losing: LosingRedis
 ) -> None:
     """The message was given up half-way; a minute later its lease counts as one that ran out."""

@@ -31,7 +31,7 @@ async def rows(postgres: Postgres, columns: str, table: str) -> list[tuple[Any, 
 
 
 @pytest.mark.req("S3.4.8", "S3.11.3")
-async def test_a_url_stands_as_the_frontier_said_last(tables: PostgresTables, postgres: Postgres) -> None:
+async def test_a_url_has_its_latest_frontier_state(tables: PostgresTables, postgres: Postgres) -> None:
     """A replay changes nothing, and a tombstone deletes the row."""
     later = {"updated_at_ms": FETCHED_AT_MS + 9, "state": "completed", "reason": "settled"}
     other = an_entry("https://b.test/")

@@ -114,7 +114,7 @@ async def test_an_older_visit_changes_nothing_nor_does_the_same_again(
 
 @pytest.mark.req("S4.7.7", part="one row for a product's URL in a job")
 @pytest.mark.parametrize("own_first", [True, False], ids=["own page first", "list first"])
-async def test_a_products_own_page_says_more_than_a_list(
+async def test_a_products_own_page_wins_over_a_list(
     tables: PostgresTables, postgres: Postgres, own_first: bool
 ) -> None:
     """In any order, in one batch or in several."""
@@ -128,9 +128,7 @@ async def test_a_products_own_page_says_more_than_a_list(
 
 
 @pytest.mark.req("S4.7.7", part="a picture goes with its product")
-async def test_a_page_that_asks_not_to_be_stored_takes_what_it_offers_along(
-    tables: PostgresTables, postgres: Postgres
-) -> None:
+async def test_a_page_with_noindex_removes_its_products(tables: PostgresTables, postgres: Postgres) -> None:
     """Only products of this page, in this job, by this fetch or an earlier one."""
     await tables.write(offers(SHOP, LAMP))
     await tables.write(offers(SHOP, LAMP, job_id="other"))

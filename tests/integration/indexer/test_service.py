@@ -114,7 +114,7 @@ async def is_there(postgres: Postgres, expected: int, site: str, table: str = "c
 
 @pytest.mark.req("S4.1.4")
 @pytest.mark.req("S3.15.2", part="PostgreSQL for what is stored")
-async def test_what_is_spoken_is_stored(
+async def test_published_pages_are_stored(
     topics: str, start: Start, database: str, postgres: Postgres, site: str
 ) -> None:
     """Every kind of event has its table; an invalid row costs one dead letter, which is stored too."""

@@ -351,7 +351,7 @@ async def test_missing_tables_pause_the_service(postgres_dsn: str) -> None:
         await postgres.close()
 
 
-async def test_the_tables_that_are_asked_for_are_those_of_the_migrations(
+async def test_the_tables_that_are_queried_are_those_of_the_migrations(
     tables: PostgresTables, database: str
 ) -> None:
     await tables.check_tables()

@@ -99,7 +99,7 @@ def an_entry(url: str, **fields: Any) -> EntryRecorded:
 
 
 @pytest.mark.req("S5.2.5", part="by command")
-async def test_the_whole_story_is_told(why: Ask, bootstrap: str, postgres: Postgres) -> None:
+async def test_the_whole_timeline_is_shown(why: Ask, bootstrap: str, postgres: Postgres) -> None:
     """Every table and both logs, in order of time, for this URL only."""
     host = f"www.{uuid.uuid4().hex[:8]}.test"
     url, other = f"https://{host}/a", f"https://{host}/b"

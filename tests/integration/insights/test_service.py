@@ -198,7 +198,7 @@ async def test_what_retention_took_leaves_a_hole_and_no_stop(ring: Ring, yard: Y
     await until_committed(ring, service)
 
 
-async def test_it_ends_in_time_although_the_broker_does_not_answer(
+async def test_it_ends_in_time_although_the_broker_is_unresponsive(
     broker: RunningServer, ring: Ring, yard: Yard
 ) -> None:
     """Faust waits for its threads on the event loop, and they wait for the broker."""

@@ -80,7 +80,7 @@ async def _until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_it_is_ready_when_it_says_so(keep: Keep) -> None:
+async def test_a_part_is_ready_when_its_probe_succeeds(keep: Keep) -> None:
     keeper, states = await keep(HERE_WHEN_IT_SAYS_SO)
 
     await keeper.is_ready.wait()
@@ -102,7 +102,7 @@ async def test_a_killed_process_is_started_again_and_counted(keep: Keep) -> None
     assert keeper.status.pid != first.pid
 
 
-async def test_a_crash_loop_is_called_failing_with_its_last_words(keep: Keep) -> None:
+async def test_a_crash_loop_is_called_failing_with_its_last_output(keep: Keep) -> None:
     keeper, states = await keep("echo cannot go on; exit 1")
 
     await _until(lambda: keeper.status.state == "failing")
@@ -131,7 +131,7 @@ async def test_the_same_codes_of_a_server_mean_nothing(keep: Keep) -> None:
     await _until(lambda: keeper.status.restarts == 2)
 
 
-async def test_what_cannot_be_prepared_is_said_and_waited_for(keep: Keep) -> None:
+async def test_a_failed_preparation_is_reported_and_retried(keep: Keep) -> None:
     keeper, _ = await keep("true", wrong="the disk is of another kind")
 
     await _until(lambda: keeper.status.state == "refused")

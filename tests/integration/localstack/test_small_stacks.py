@@ -95,7 +95,7 @@ def test_a_broken_state_file_costs_nothing_but_the_addresses(place: Path, text: 
         assert command.living() == ["redis"]
 
 
-def test_a_state_file_that_is_spoilt_under_a_living_supervisor_is_written_anew(place: Path) -> None:
+def test_a_state_file_that_is_spoilt_under_a_living_supervisor_is_rewritten(place: Path) -> None:
     """Whoever spoils it must not take away what it takes to see the stack, and to end it."""
     with a_stack(place, "--only", "redis") as command:
         supervisor = command.supervisor()
@@ -151,7 +151,7 @@ def test_a_service_with_wrong_settings_is_named_and_not_started_for_ever(place: 
         command.run("down", "--wipe", "--yes")
 
 
-def test_who_names_no_contact_is_told_what_is_crawled(place: Path) -> None:
+def test_a_stack_without_contact_reports_what_is_crawled(place: Path) -> None:
     """Said by the command that starts the services: else a first crawl is refused and nobody knows why."""
     command = Command(place, {"STRIDER_CONTACT": ""})
     wish = ("up", "--only", "redis", "--scale", "fetcher=1", "--no-wait")

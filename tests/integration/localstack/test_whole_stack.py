@@ -24,7 +24,7 @@ pytestmark = pytest.mark.timeout(300)
 PARTS = ["kafka", "postgres", "redis"]
 
 
-def test_everything_is_ready_and_says_where_it_is(whole: Command) -> None:
+def test_everything_is_ready_and_shows_its_address(whole: Command) -> None:
     told = whole.status()
 
     assert told["state"] == "ready"
@@ -54,7 +54,7 @@ def test_only_the_loopback_address_is_listened_on(whole: Command) -> None:
     assert not ports & everywhere
 
 
-def test_a_second_up_changes_nothing_and_says_so(whole: Command) -> None:
+def test_a_second_up_changes_nothing_and_reports_it(whole: Command) -> None:
     before = whole.pids()
     began = time.monotonic()
 

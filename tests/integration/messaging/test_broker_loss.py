@@ -61,7 +61,9 @@ async def test_a_kill_in_the_middle_of_sends_loses_and_repeats_nothing(
     assert await values_of(bus, topic) == {b"%d" % n: 1 for n in range(MESSAGES)}
 
 
-async def test_a_member_goes_on_after_the_broker_was_killed(own_kafka: RunningServer, bus: KafkaBus) -> None:
+async def test_a_member_continues_after_the_broker_was_killed(
+    own_kafka: RunningServer, bus: KafkaBus
+) -> None:
     """And while the broker is away its silence can be measured, by a watchdog, without a request."""
     topic = await create_topic(own_kafka.address, 2)
     await start_group(own_kafka.address, "group", [topic], 2)
@@ -102,7 +104,7 @@ async def test_a_member_goes_on_after_the_broker_was_killed(own_kafka: RunningSe
     await until(can_commit, what="the member commits again")
 
 
-async def test_a_shards_writer_goes_on_after_the_broker_was_killed(
+async def test_a_shard_writer_continues_after_the_broker_was_killed(
     own_kafka: RunningServer, bus: KafkaBus
 ) -> None:
     topic = await create_topic(own_kafka.address, 1)

@@ -41,7 +41,7 @@ def test_a_file_may_be_larger_than_a_message(tmp_path: Path, name: str) -> None:
     assert (told.exit_code, json.loads(told.stdout)["title"]) == (0, "Long")
 
 
-def test_a_long_sitemap_is_told_whole(tmp_path: Path) -> None:
+def test_a_long_sitemap_is_published_whole(tmp_path: Path) -> None:
     """However many events it would take on a topic."""
     file = tmp_path / "sitemap.xml"
     rows = "".join(f"<url><loc>https://site.test/some/path/{at:08}</loc></url>" for at in range(12_000))
@@ -110,7 +110,7 @@ def test_wrong_usage_is_one_line(words: tuple[str, ...]) -> None:
     assert told.stderr.count("\n") == 1
 
 
-def test_a_page_of_a_site_is_fetched_by_the_rules_and_told(tmp_path: Path) -> None:
+def test_a_page_is_fetched_by_the_rules_and_shown(tmp_path: Path) -> None:
     with serve_site(11, SiteShape(hosts=1, pages_per_host=2), log=tmp_path / "access.log") as site:
         url = site.plan.seeds[0]
 

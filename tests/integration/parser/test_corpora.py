@@ -71,7 +71,7 @@ def test_pages_of_the_article_corpus_have_title_text_and_links() -> None:
     assert len(with_all) >= 0.9 * len(found)
 
 
-def test_feeds_say_the_links_titles_and_dates_that_others_expect_of_them() -> None:
+def test_feeds_have_the_links_titles_and_dates_that_other_parsers_find() -> None:
     """The threshold is 98 %; response headers are not part of a feed's file."""
     read = make_reader(ParseLimits(extraction="records"))
     met, missed = 0, []

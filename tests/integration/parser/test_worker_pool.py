@@ -128,7 +128,7 @@ async def test_pages_before_one_that_hangs_do_not_wait_for_its_end() -> None:
         assert (await hanging).event.outcome == "timed_out"
 
 
-async def test_a_page_that_asks_for_too_much_memory_does_not_even_cost_its_worker() -> None:
+async def test_a_page_that_needs_too_much_memory_does_not_cost_its_worker() -> None:
     async with some_workers() as parsers:
         pids = parsers.pids
         parsed = await parse(parsers, "/memory")

@@ -132,7 +132,9 @@ async def is_quiet(place: CrawlOnServers) -> bool:
 
 
 @pytest.mark.slow
-async def test_who_was_down_for_long_reads_before_it_asks_again(place: CrawlOnServers, start: Start) -> None:
+async def test_a_scheduler_that_was_down_for_long_reads_outcomes_before_it_retries(
+    place: CrawlOnServers, start: Start
+) -> None:
     """Requests ended, and their leases ran out, while nobody read the outcomes: they count all the same."""
     first = start()
     await until_asked(place, 15)

@@ -34,7 +34,7 @@ async def age(redis: Redis, name: str) -> None:
     await redis.command("ZADD", KEY, spoken_at - UNUSED_SECONDS - 1, name)
 
 
-async def test_what_nobody_has_spoken_for_in_a_week_goes(redis: Redis) -> None:
+async def test_a_library_that_is_unused_for_a_week_is_removed(redis: Redis) -> None:
     """Only of ours, only after its week, and never the one that is used here, however late it was told."""
     await ShardAdmin(redis).invalidate(0)
     for name in (OLD, OTHERS):

@@ -63,7 +63,7 @@ async def test_two_at_once_do_it_once(postgres_dsn: str) -> None:
     assert (await status(postgres_dsn)).is_current
 
 
-async def test_a_runner_waits_for_another_and_says_so(postgres_dsn: str) -> None:
+async def test_a_runner_waits_for_another_and_reports_it(postgres_dsn: str) -> None:
     """A lock that never ends is one line, not a hanging start."""
 
     class Impatient:
@@ -137,7 +137,7 @@ def _process(*words: str, dsn: str) -> tuple[int, str]:
 @pytest.mark.req("S1.3.3", part="migrations are a command of their own")
 @pytest.mark.req("S4.11.1", part="one command up, and the way back; the files lie in libs/storage")
 @pytest.mark.req("S4.16.1", part="the tables, by one command")
-def test_the_command_does_what_the_words_say(postgres_dsn: str) -> None:
+def test_the_command_does_what_its_arguments_state(postgres_dsn: str) -> None:
     """Review, apply, look, take back."""
     code, sql = _process("up", "--dry-run", dsn=postgres_dsn)
     assert (code, "CREATE TABLE error_logs" in sql) == (0, True)
@@ -158,7 +158,7 @@ def test_the_command_does_what_the_words_say(postgres_dsn: str) -> None:
     assert (code, said.splitlines()[-1].endswith(f"was at {LAST}, is at base")) == (0, True)
 
 
-def test_down_asks_first(postgres_dsn: str) -> None:
+def test_down_needs_a_confirmation(postgres_dsn: str) -> None:
     """Rows go with their tables."""
     _strider("up", dsn=postgres_dsn)
     code, said = _strider("down", dsn=postgres_dsn)
@@ -190,7 +190,7 @@ def test_a_wrong_revision_is_one_line(postgres_dsn: str) -> None:
     assert "revision 0815 is unknown" in said
 
 
-def test_without_a_database_the_command_says_how_to_name_one(
+def test_a_missing_database_is_reported_with_its_option(
     monkeypatch: pytest.MonkeyPatch, tmp_path: object
 ) -> None:
     """Neither option, environment nor stack."""

@@ -77,7 +77,7 @@ async def test_objects_live_below_the_prefix(objects: DeadLetterObjectStore, buc
     await objects.ping()
 
 
-async def test_a_store_that_falters_is_asked_again(objects: DeadLetterObjectStore, bucket: Bucket) -> None:
+async def test_a_failing_store_is_retried(objects: DeadLetterObjectStore, bucket: Bucket) -> None:
     """F18: one 503 is everyday life."""
     bucket.failures = 1
 

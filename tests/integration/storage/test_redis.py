@@ -23,7 +23,7 @@ BROKEN = parse_script(
 )
 
 
-async def test_a_script_runs_by_its_hash_and_is_told_again_when_forgotten(redis: Redis) -> None:
+async def test_a_script_runs_by_its_hash_and_is_sent_again_when_the_server_lost_it(redis: Redis) -> None:
     """A restarted server has lost its scripts."""
     assert await redis.run(ECHO, keys=["strider:test:{1}:x"], args=["a"]) == [b"strider:test:{1}:x", b"a"]
     await redis.command("SCRIPT", "FLUSH")
@@ -31,7 +31,7 @@ async def test_a_script_runs_by_its_hash_and_is_told_again_when_forgotten(redis:
     assert await redis.run(ECHO, keys=["strider:test:{1}:x"], args=[2]) == [b"strider:test:{1}:x", b"2"]
 
 
-async def test_several_calls_go_together_and_a_server_that_forgot_the_script_is_told(redis: Redis) -> None:
+async def test_several_calls_are_pipelined_and_a_lost_script_is_sent_again(redis: Redis) -> None:
     """Each gets its own answer, in their order."""
     await redis.command("SCRIPT", "FLUSH")
     calls = [((f"strider:test:{{{number}}}:x",), (number,)) for number in range(40)]
@@ -82,7 +82,7 @@ async def test_a_silent_server_is_unavailable_after_one_timeout(redis_url: str) 
     assert 0.2 < took_seconds < 1.5
 
 
-async def test_a_cancelled_command_never_gives_its_answer_to_another(redis_url: str) -> None:
+async def test_the_reply_of_a_cancelled_command_never_reaches_another(redis_url: str) -> None:
     """F14: the canary. Old clients handed the late answer to whoever asked next."""
     address = urlsplit(redis_url)
     mismatches = 0

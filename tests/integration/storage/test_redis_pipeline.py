@@ -29,7 +29,7 @@ async def redis(redis_url: str) -> AsyncIterator[Redis]:
     await opened.close()
 
 
-async def test_scripts_at_once_share_one_connection_and_get_their_own_answers(redis: Redis) -> None:
+async def test_concurrent_scripts_share_one_connection_and_get_their_own_replies(redis: Redis) -> None:
     before = await _connections(redis)
     answers = await asyncio.gather(*(redis.run(ECHO, keys=KEYS, args=[number]) for number in range(500)))
 
@@ -37,7 +37,7 @@ async def test_scripts_at_once_share_one_connection_and_get_their_own_answers(re
     assert len(await _connections(redis) - before) == 1
 
 
-async def test_a_refusal_among_answers_is_one_callers_alone(redis: Redis) -> None:
+async def test_an_error_among_replies_reaches_its_own_caller_only(redis: Redis) -> None:
     works = [redis.run(BROKEN if number == 3 else ECHO, keys=KEYS, args=[number]) for number in range(6)]
     answers = await asyncio.gather(*works, return_exceptions=True)
 
@@ -45,7 +45,7 @@ async def test_a_refusal_among_answers_is_one_callers_alone(redis: Redis) -> Non
     assert answers == [b"0", b"1", b"2", b"4", b"5"]
 
 
-async def test_a_cancelled_script_never_gives_its_answer_to_another(redis_url: str) -> None:
+async def test_the_reply_of_a_cancelled_script_never_reaches_another(redis_url: str) -> None:
     """F14: the late answer is read in its turn, and nobody gets it."""
     address = urlsplit(redis_url)
     async with faulty_tcp_proxy(address.hostname or "", address.port or 0) as (wire, port):
@@ -83,7 +83,7 @@ async def test_a_silent_server_is_unavailable_to_all_after_one_timeout(redis_url
         await redis.close()
 
 
-async def test_a_server_out_of_reach_is_asked_once_for_all_who_wait() -> None:
+async def test_an_unreachable_server_is_tried_once_for_all_callers() -> None:
     redis = connect(RedisOptions("redis://127.0.0.1:1/0", timeout_seconds=0.3))
     began = monotonic()
     works = [redis.run(ECHO, keys=KEYS, args=[number]) for number in range(50)]
@@ -125,7 +125,7 @@ async def _connections(redis: Redis) -> set[str]:
     return set(re.findall(r"^id=(\d+)", (await redis.command("CLIENT", "LIST")).decode(), re.MULTILINE))
 
 
-async def test_answers_that_come_late_fail_only_those_who_waited_too_long(redis_url: str) -> None:
+async def test_late_replies_fail_only_the_callers_whose_deadline_passed(redis_url: str) -> None:
     """The server is slow and not gone: whoever asks next must not lose its answer with the others'."""
     address = urlsplit(redis_url)
     async with faulty_tcp_proxy(address.hostname or "", address.port or 0) as (wire, port):

@@ -45,7 +45,7 @@ async def redis_says(url: str, *, ca_file: str) -> str:
         await redis.close()
 
 
-async def test_redis_is_spoken_to_in_secret(redis_url: str, good: Papers) -> None:
+async def test_redis_connections_are_encrypted(redis_url: str, good: Papers) -> None:
     async with tls_before(urlsplit(redis_url).port or 0, good) as port:
         said = await redis_says(f"rediss://{HOST}:{port}", ca_file=str(good.authority))
 
@@ -80,7 +80,7 @@ async def test_commands_trust_whom_the_settings_trust(
     assert "Traceback" not in ended.stderr
 
 
-async def test_redis_that_nobody_vouches_for_is_not_spoken_to(
+async def test_redis_with_an_untrusted_certificate_is_refused(
     redis_url: str, good: Papers, of_another: Papers
 ) -> None:
     """Neither with papers of an unknown authority nor with those of another server."""
@@ -105,14 +105,14 @@ async def postgres_says(dsn: str, port: int, options: str) -> int:
         await postgres.close()
 
 
-async def test_postgres_is_spoken_to_in_secret(postgres_dsn: str, good: Papers) -> None:
+async def test_postgres_connections_are_encrypted(postgres_dsn: str, good: Papers) -> None:
     async with tls_before(urlsplit(postgres_dsn).port or 0, good, asks_first=True) as port:
         options = f"sslmode=verify-full&sslrootcert={good.authority}"
 
         assert await postgres_says(postgres_dsn, port, options) == 42
 
 
-async def test_postgres_that_nobody_vouches_for_is_not_spoken_to(
+async def test_postgres_with_an_untrusted_certificate_is_refused(
     postgres_dsn: str, good: Papers, of_another: Papers
 ) -> None:
     plain = urlsplit(postgres_dsn).port or 0

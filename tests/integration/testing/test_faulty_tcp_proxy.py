@@ -71,7 +71,7 @@ def tear_one(wire: FaultyTcpProxy) -> None:
         pytest.param(swallow, [b"", b""], id="swallowed"),
     ],
 )
-async def test_answers_come_as_the_wire_has_them_come(
+async def test_responses_arrive_as_the_proxy_delays_them(
     wire: ThreadedFaultyTcpProxy, change: Callable[[FaultyTcpProxy], None], answers: list[bytes]
 ) -> None:
     wire.apply(change)
@@ -79,7 +79,7 @@ async def test_answers_come_as_the_wire_has_them_come(
     assert [await ask(wire, seconds=10.0 if any(answers) else 0.1) for _ in answers] == answers
 
 
-async def test_a_slow_wire_brings_answers_late(wire: ThreadedFaultyTcpProxy) -> None:
+async def test_a_slow_wire_delays_responses(wire: ThreadedFaultyTcpProxy) -> None:
     wire.apply(lambda wire: setattr(wire, "delay_seconds", 0.2))
     began = time.monotonic()
 

@@ -66,12 +66,12 @@ def lines_of(site: ServedSite, path: str) -> list[AccessLogLine]:
         pytest.param("/day/3", [200], id="beyond-the-trap"),
     ],
 )
-def test_each_kind_answers_as_planned(site: ServedSite, path: str, statuses: list[int]) -> None:
+def test_each_kind_of_page_responds_as_planned(site: ServedSite, path: str, statuses: list[int]) -> None:
     with asking(site) as asker:
         assert [asker.get(path)[0] for _ in statuses] == statuses
 
 
-def test_a_busy_page_says_when_to_come_back(site: ServedSite) -> None:
+def test_a_busy_page_sends_retry_after(site: ServedSite) -> None:
     with asking(site, host=1) as asker:
         _, headers, _ = asker.get("/busy")
 
@@ -107,7 +107,7 @@ def test_bodies_are_compressed_for_those_who_can_read_it(site: ServedSite) -> No
     assert gzip.decompress(body) == plain
 
 
-def test_the_log_knows_who_asked_what_and_when(site: ServedSite) -> None:
+def test_the_access_log_has_user_agent_path_and_time(site: ServedSite) -> None:
     began = time.monotonic()
     with asking(site, host=1) as asker:
         asker.get("/slow", **{"User-Agent": "somebody"})
@@ -146,7 +146,7 @@ def test_the_log_knows_how_late_it_may_be(site: ServedSite) -> None:
     assert line.started >= sent + 0.3
 
 
-def test_own_addresses_are_told_apart(tmp_path: Path) -> None:
+def test_hosts_with_own_addresses_are_distinguished(tmp_path: Path) -> None:
     shape = SiteShape(hosts=3, pages_per_host=1, is_plain=True)
     with serve_site(2, shape, log=tmp_path / "access.log", own_addresses=True) as site:
         for origin in site.plan.origins:

@@ -176,7 +176,7 @@ def test_a_seed_without_a_url_is_left_to_the_door() -> None:
     ],
 )
 @pytest.mark.req("S3.17.6")
-def test_a_seed_that_cannot_be_crawled_is_told_at_once(seed: SeedSubmitted, answer: SeedResult) -> None:
+def test_a_seed_that_cannot_be_crawled_is_reported_at_once(seed: SeedSubmitted, answer: SeedResult) -> None:
     """Not by a row that appears a second later."""
     assert validate_seed(seed, allow_private=False) == answer
 
@@ -186,7 +186,7 @@ def test_private_addresses_are_a_matter_of_setting() -> None:
     assert not validate_seed(SeedSubmitted("http://169.254.169.254/"), allow_private=True).accepted
 
 
-def test_a_refused_text_is_told_clipped() -> None:
+def test_a_refused_text_is_recorded_clipped() -> None:
     """An answer does not repeat a novel."""
     answer = validate_seed(SeedSubmitted("x" * 10_000), allow_private=False)
 
@@ -313,7 +313,7 @@ def test_one_page_is_the_latest_of_its_jobs() -> None:
     assert page_query(KEY, "j").arguments == (KEY, "j")
 
 
-def test_rows_are_shown_as_what_they_say() -> None:
+def test_rows_are_shown_with_their_own_values() -> None:
     """JSON as its value; what plays no part as nothing."""
     page = page_view({"url": "u", "redirect_chain": '["a"]', "warnings": "[]", "metadata": '{"a": "b"}'})
     decision = decision_view({"url": "u", "depth": -1, "status_code": 0})

@@ -164,7 +164,7 @@ def problem_of(answer: httpx.Response) -> tuple[int, str]:
 
 @pytest.mark.req("S3.17.11", part="/health")
 @pytest.mark.parametrize("path", ["/health", "/api/v1/health"])
-async def test_anybody_may_ask_how_it_is(world: World, path: str) -> None:
+async def test_health_needs_no_token(world: World, path: str) -> None:
     """Without a token, also where one is set; and without the inside."""
     async with client_of(world.parts(token="t")) as client:
         fine = await client.get(path)
@@ -213,7 +213,7 @@ async def test_one_seed_is_accepted(world: World, client: httpx.AsyncClient) -> 
     ]
 
 
-async def test_each_seed_of_many_has_its_answer(world: World, client: httpx.AsyncClient) -> None:
+async def test_each_seed_of_many_has_its_result(world: World, client: httpx.AsyncClient) -> None:
     """Those that can be crawled are submitted, the others say why not, all in their order."""
     seeds = ["https://a.test/x", {"url": "https://b.test/", "max_dept": 3}, "mailto:a@b.test"]
 
@@ -245,7 +245,7 @@ async def test_urls_of_one_batch_may_have_different_priorities(
     ]
 
 
-async def test_who_sent_it_and_when_may_be_said(world: World, client: httpx.AsyncClient) -> None:
+async def test_sender_and_time_may_be_set(world: World, client: httpx.AsyncClient) -> None:
     await client.post(
         "/api/v1/seeds", json={"url": "https://a.test/", "submitted_by": "us", "submitted_at_ms": 5}
     )
@@ -280,7 +280,7 @@ async def test_no_seed_that_can_be_crawled_is_the_callers_mistake(
         ),
     ],
 )
-async def test_a_body_that_is_not_taken_says_why(
+async def test_a_refused_body_has_a_reason(
     world: World, content: bytes, headers: dict[str, str], status: int, why: str
 ) -> None:
     async with client_of(world.parts()) as client:
@@ -307,7 +307,9 @@ async def test_a_body_is_not_read_beyond_the_limit(client: httpx.AsyncClient) ->
     assert sent < 100
 
 
-async def test_a_broker_that_is_away_is_told_with_a_time(world: World, client: httpx.AsyncClient) -> None:
+async def test_an_unavailable_broker_is_reported_with_the_time(
+    world: World, client: httpx.AsyncClient
+) -> None:
     """Never a 202 for what is nowhere."""
     world.door.failure = Unavailable("kafka", "10.0.0.7:9092 refused")
 
@@ -365,7 +367,7 @@ async def test_one_page_is_given_with_its_text(world: World, client: httpx.Async
     assert world.records.asked[0].arguments == (KEY, "adhoc")
 
 
-async def test_a_page_that_is_not_stored_says_where_to_ask(client: httpx.AsyncClient) -> None:
+async def test_a_page_that_is_not_stored_points_to_its_decisions(client: httpx.AsyncClient) -> None:
     status, detail = problem_of(await client.get(f"/api/v1/pages/{KEY}"))
 
     assert (status, "decisions" in detail) == (404, True)
@@ -448,7 +450,9 @@ async def test_every_parameter_that_is_described_is_taken(client: httpx.AsyncCli
     assert [name for name, answer in answers.items() if answer.status_code == 422] == []
 
 
-async def test_a_database_that_is_away_is_told_with_a_time(world: World, client: httpx.AsyncClient) -> None:
+async def test_an_unavailable_database_is_reported_with_the_time(
+    world: World, client: httpx.AsyncClient
+) -> None:
     world.records.failure = Unavailable("postgres", "at 10.0.0.7")
 
     answer = await client.get("/api/v1/pages")
@@ -458,7 +462,7 @@ async def test_a_database_that_is_away_is_told_with_a_time(world: World, client:
 
 
 @pytest.mark.req("S1.2.10", part="a fault is logged and answered with 500")
-async def test_a_fault_of_ours_tells_nothing_of_our_inside(world: World, client: httpx.AsyncClient) -> None:
+async def test_an_internal_error_discloses_nothing_internal(world: World, client: httpx.AsyncClient) -> None:
     world.records.failure = RuntimeError("the secret")
 
     with capture_logs() as lines:

@@ -29,7 +29,7 @@ def test_a_slip_is_still_seen_by_the_api() -> None:
         load_settings(ApiSettings, {"STRIDER_API_TOKN": "t"})
 
 
-def test_each_variable_is_told_once() -> None:
+def test_each_variable_is_listed_once() -> None:
     """The port is a variable of the local stack's too."""
     for text in (render_environment([ApiSettings, EchoSettings]), render_help("api", ApiSettings)):
         begins = [line.lstrip("# ") for line in text.splitlines()]

@@ -7,7 +7,7 @@ import pytest
 from tests.bench.__main__ import PARTS, read_wish
 
 
-def test_the_whole_is_measured_where_nothing_is_said() -> None:
+def test_everything_is_measured_by_default() -> None:
     assert vars(read_wish([])) == {"short": False, "publish": False, "only": None}
 
 

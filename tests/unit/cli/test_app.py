@@ -110,7 +110,9 @@ def test_the_version_needs_no_client_library() -> None:
         pytest.param(["crawl", "a.test", "--scope", "all"], "'--scope'", id="a word"),
     ],
 )
-def test_a_wrong_option_is_told_without_the_words_of_who_checked_it(words: list[str], sentence: str) -> None:
+def test_a_wrong_option_is_reported_without_the_words_of_the_validation_library(
+    words: list[str], sentence: str
+) -> None:
     """The sentence has no "Input", and does not name the error class of a library."""
     result = CliRunner().invoke(app, words)
 

@@ -41,13 +41,13 @@ def test_without_a_terminal_yes_is_required(words: list[str], question: str) -> 
     assert ended.stderr.endswith("needs --yes\n")
 
 
-def test_yes_answers_the_question() -> None:
+def test_yes_confirms_without_a_prompt() -> None:
     ended = CliRunner().invoke(app, ["down", "--wipe", "--yes"])
 
     assert (ended.exit_code, ended.stdout) == (0, "nothing is running (data and logs are deleted)\n")
 
 
-def test_down_alone_deletes_nothing_and_asks_nothing() -> None:
+def test_down_alone_deletes_nothing_and_needs_no_confirmation() -> None:
     assert CliRunner().invoke(app, ["down"]).stdout == "nothing is running\n"
 
 
@@ -58,7 +58,7 @@ def test_down_alone_deletes_nothing_and_asks_nothing() -> None:
         pytest.param(b"y\n", 0, "data and logs are deleted", id="yes"),
     ],
 )
-def test_on_a_terminal_the_answer_decides(answer: bytes, code: int, shown: str) -> None:
+def test_on_a_terminal_the_reply_decides(answer: bytes, code: int, shown: str) -> None:
     terminal, own = pty.openpty()
     try:
         command = subprocess.Popen(

@@ -25,7 +25,7 @@ BROKER = "127.0.0.1:20001"
         pytest.param(READY, False, "elsewhere:9092", {"STRIDER_ALLOW_PRIVATE": "1"}, True, id="as said"),
     ],
 )
-def test_whether_private_addresses_are_crawled_is_the_stacks_to_say(  # noqa: PLR0917  # a row of a table
+def test_the_stack_decides_whether_private_addresses_are_crawled(  # noqa: PLR0917  # a row of a table
     tmp_path: Path, state: str, allows: bool, bootstrap: str, environment: dict[str, str], known: bool
 ) -> None:
     """A warning about what works is as wrong as none about what does not."""

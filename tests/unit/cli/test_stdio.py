@@ -44,7 +44,7 @@ def test_a_closed_stream_is_an_empty_one_or_a_sentence(line: str, code: int, err
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="the system has no device that is always full")
-def test_a_full_disk_is_told_once() -> None:
+def test_a_full_disk_is_reported_once() -> None:
     assert run(f"{COMMAND} topics list > {FULL}") == (
         1,
         f"{UNWRITTEN}: No space left on device\n",

@@ -14,7 +14,7 @@ from strider.cli.suggestions import closest, unknown_name
         ("zzz", "no command 'zzz'; there are: topics, seeds"),
     ],
 )
-def test_an_unknown_name_is_answered_by_the_nearest_or_by_all(name: str, sentence: str) -> None:
+def test_an_unknown_name_gets_the_nearest_names_or_all(name: str, sentence: str) -> None:
     assert unknown_name("command", name, ["topics", "seeds"]) == sentence
 
 

@@ -24,7 +24,7 @@ def test_a_bare_name_means_https(text: str, url: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["-", "/path", "?query", "#fragment"])
-def test_what_is_no_url_is_refused_before_anybody_is_asked(text: str) -> None:
+def test_a_text_that_is_no_url_is_refused_before_any_request(text: str) -> None:
     """`-` reads a list in other commands: it is not a host."""
     with pytest.raises(ValueError, match="is not a URL"):
         complete_url(text)
@@ -43,7 +43,7 @@ def test_what_is_no_url_is_refused_before_anybody_is_asked(text: str) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_in_words_and_by_the_code(
+def test_an_error_has_a_message_and_an_exit_code(
     words: list[str], code: int, errors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STRIDER_HOME", str(tmp_path))

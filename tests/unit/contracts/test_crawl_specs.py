@@ -73,14 +73,14 @@ def test_different_headers_are_different_specs(first: str, second: str) -> None:
     assert (spec_id(one) == spec_id(other)) == (first == second)
 
 
-def test_a_seed_that_says_nothing_gets_the_defaults() -> None:
+def test_a_seed_without_options_gets_the_defaults() -> None:
     """One URL is enough, and pages found from it have low priority by default."""
     assert spec_from_seed(SeedSubmitted(url="https://a.test/")) == replace(
         DEFAULT, crawl_spec_id=spec_id(DEFAULT)
     )
 
 
-def test_each_wish_of_a_seed_is_in_its_spec() -> None:
+def test_each_option_of_a_seed_is_in_its_spec() -> None:
     """A lost setting would crawl more than was requested."""
     seed = SeedSubmitted(
         url="https://a.test/",

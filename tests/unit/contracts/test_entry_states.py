@@ -91,7 +91,7 @@ def test_states_follow_by_the_table(before: Any, after: Any, *, expected: bool) 
         pytest.param(an_entry("failed", "policy_blocked"), UrlStatus.BLOCKED, id="private-address"),
     ],
 )
-def test_one_word_says_what_is_known_of_a_url(entry: EntryRecorded, expected: UrlStatus) -> None:
+def test_a_url_has_one_status(entry: EntryRecorded, expected: UrlStatus) -> None:
     assert url_status(entry) is expected
 
 

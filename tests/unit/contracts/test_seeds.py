@@ -38,7 +38,7 @@ def test_a_url_is_enough() -> None:
     assert decode('{"url":"https://example.org/"}') == a_seed()
 
 
-def test_everything_can_be_said() -> None:
+def test_every_field_can_be_set() -> None:
     said = {
         "max_depth": 2,
         "scope": "domain",
@@ -213,7 +213,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("document", "reason", "detail"), REFUSED)
-def test_what_is_wrong_is_said_with_its_field(document: str | bytes, reason: str, detail: str) -> None:
+def test_an_error_names_its_field(document: str | bytes, reason: str, detail: str) -> None:
     """Ignoring a misspelt limit would crawl without one."""
     with pytest.raises(DecodeError, match=detail) as caught:
         decode(document)
@@ -242,7 +242,7 @@ def test_only_the_front_door_takes_json() -> None:
         pytest.param(b"\x00\x00\x00\x00\x7b{", False, id="confluent"),
     ],
 )
-def test_json_is_told_by_its_first_byte(value: bytes, answer: bool) -> None:
+def test_json_is_recognised_by_its_first_byte(value: bytes, answer: bool) -> None:
     assert is_json_object(value) is answer
 
 
@@ -251,7 +251,7 @@ def test_only_known_fields_have_a_range() -> None:
     assert SEED_RANGES.keys() | set(FIELD_OF_OPTION.values()) <= SeedSubmitted.__dataclass_fields__.keys()
 
 
-def test_an_avro_seed_keeps_what_a_document_may_not_say() -> None:
+def test_an_avro_seed_keeps_fields_that_a_json_seed_may_not_have() -> None:
     """Programs write Avro; the consumer of the seed judges their numbers."""
     encoded = CODEC.encode(SEEDS_SUBMITTED, a_seed(max_depth=-3, priority=99))
 

@@ -19,7 +19,7 @@ from strider.echo.core import Rules, echo_of
         pytest.param(" \t\n", "refused_empty", "", id="only-blanks"),
     ],
 )
-def test_a_request_is_answered_or_refused(text: str, outcome: str, echo: str) -> None:
+def test_a_request_is_echoed_or_refused(text: str, outcome: str, echo: str) -> None:
     request = EchoRequested(request_id="r1", host="a.test", text=text, sent_at_ms=5)
 
     answered = echo_of(request, Rules(prefix="> ", max_text_chars=20))

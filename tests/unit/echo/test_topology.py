@@ -9,7 +9,7 @@ from strider.echo.topology import CONSUMES, PRODUCES, Echo
 from strider.messaging.effects import Effects, Publish
 
 
-async def test_a_request_is_answered_on_echoes() -> None:
+async def test_a_request_gets_its_echo() -> None:
     effects = await Echo(Rules()).on_echo_requested(EchoRequested("r1", "a.test", "hi"), object())
 
     assert effects == Effects(

@@ -126,7 +126,7 @@ def test_a_usual_entry_takes_few_bytes() -> None:
     assert len(tail) <= len(entry.url) - len("https://") + len("index.html") + 57
 
 
-def test_folders_that_a_referrer_shares_are_not_told_twice() -> None:
+def test_folders_shared_with_the_referrer_are_stored_once() -> None:
     """Most pages are linked from their neighbours."""
     site = "https://www.example.test"
     places = ("articles/2026/05/a", "articles/2026/a", "articles/a", "news/a")
@@ -160,7 +160,7 @@ def test_the_lease_that_has_an_entry_gives_its_sequence() -> None:
     assert unpack_tail(tail, _shared(entry)).fetch_sequence == 3
 
 
-def test_hosts_are_not_told_twice() -> None:
+def test_hosts_are_stored_once() -> None:
     """The group is the URL's host almost always."""
     entry = _typical()
     other = replace(entry, group="example.test")

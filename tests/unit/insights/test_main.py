@@ -29,7 +29,7 @@ def test_without_faust_the_start_is_refused():
 
 
 @pytest.mark.usefixtures("no_faust")
-def test_without_faust_settings_can_still_be_asked_for(capsys, monkeypatch):
+def test_without_faust_the_settings_are_still_shown(capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["insights", "--help"])
 
     assert main() == 0

@@ -143,7 +143,7 @@ def test_scopes(rules: dict[str, Any], welcome: list[str]) -> None:
         pytest.param({"max_url_bytes": 25}, {"/b": "", "/" + "b" * 30: "url_too_long"}, id="length"),
     ],
 )
-def test_what_a_spec_asks_for_is_kept_to(rules: dict[str, Any], expected: dict[str, str]) -> None:
+def test_the_limits_of_a_spec_are_applied(rules: dict[str, Any], expected: dict[str, str]) -> None:
     """Each limit of a spec holds for links; a misread one would crawl without it."""
     admission = admitted(a_page(*(HOME + path for path in expected)), some_rules(**rules))
 

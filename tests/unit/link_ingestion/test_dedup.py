@@ -97,7 +97,7 @@ def test_a_page_that_may_not_follow_a_link_keeps_no_other_from_it(*, deep_first:
     assert sift(*(pages if deep_first else reversed(pages)))[1] == [f"{HOME}/b"]
 
 
-def test_too_many_links_say_how_many_are_taken() -> None:
+def test_too_many_links_are_reported_with_the_limit() -> None:
     """So that a person knows which setting to change."""
     page = visit(a_page(f"{HOME}/1", f"{HOME}/2"), some_rules(max_links_per_page=1))
     sift(page)

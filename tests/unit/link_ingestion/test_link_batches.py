@@ -65,7 +65,7 @@ def test_a_shard_gets_one_message_with_each_page_once() -> None:
     assert (second.shard, second.urls) == (4, ("https://b.test/3",))
 
 
-def test_what_one_link_has_all_say() -> None:
+def test_fields_that_all_links_share_are_written_once() -> None:
     """Lists are parallel or empty; so a reader can tell them apart by their length."""
     parcels = LinkBatches(12, spoken_at_ms=5)
     parcels.add(0, an_item(1), an_origin())

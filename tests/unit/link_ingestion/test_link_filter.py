@@ -16,7 +16,7 @@ from .builders import a_page, a_spec, numbered, some_rules, taken
 
 
 @given(st.lists(TEXTS | st.sampled_from(numbered(4)), max_size=12), st.randoms(use_true_random=False))
-def test_a_remembered_verdict_is_the_one_that_was_given(texts: list[str], random: Random) -> None:
+def test_a_cached_verdict_equals_a_computed_one(texts: list[str], random: Random) -> None:
     """A page must not be judged by who came before it."""
     rules, grounds = some_rules(scope="domain"), LinkFilters(allow_private=False)
     first = admit_links(a_page(*texts), grounds.filter_for("https://www.a.test/", rules), listed=99)
@@ -26,7 +26,7 @@ def test_a_remembered_verdict_is_the_one_that_was_given(texts: list[str], random
     assert admit_links(a_page(*texts), grounds.filter_for("https://www.a.test/", rules), listed=99) == first
 
 
-def test_hosts_and_specs_have_grounds_of_their_own() -> None:
+def test_hosts_and_specs_have_caches_of_their_own() -> None:
     """The same link is at home on one host and far from another."""
     grounds, rules = LinkFilters(allow_private=False), some_rules()
     link = "https://www.a.test/x"
@@ -45,7 +45,7 @@ def test_hosts_and_specs_have_grounds_of_their_own() -> None:
     ]
 
 
-def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A crawl of a million hosts meets a billion links."""
     monkeypatch.setattr(link_filter, "MAX_CACHED_VERDICTS", 1_000)
     grounds, rules = LinkFilters(allow_private=False), some_rules()
@@ -82,7 +82,7 @@ def test_what_a_url_is_is_found_out_once_for_all_hosts() -> None:
         pytest.param("any", 1, id="everybody's"),
     ],
 )
-def test_hosts_that_are_judged_alike_share_a_ground(scope: str, homes: int) -> None:
+def test_hosts_with_the_same_verdicts_share_a_cache(scope: str, homes: int) -> None:
     """A crawl of many small sites would else judge the same links anew on each of them."""
     grounds, rules = LinkFilters(allow_private=False), some_rules(scope=scope)
 

@@ -65,7 +65,7 @@ def test_a_url_alone_is_a_link_at_depth_0_of_the_standing_job() -> None:
     )
 
 
-def test_what_a_seed_says_of_itself_goes_with_it() -> None:
+def test_job_run_priority_and_metadata_of_a_seed_are_passed_on() -> None:
     """Job, run, priority, kind, freshness and the sender's own words."""
     answer = sown(
         job_id="j1",
@@ -149,7 +149,7 @@ def test_a_bad_url_has_its_word(url: str, reason: str, detail: str) -> None:
         ({"headers": {"X": "a" * 9000}}, "headers: 9001 bytes, the limit is 8192"),
     ],
 )
-def test_a_wish_that_makes_no_sense_has_its_sentence(fields: dict[str, Any], detail: str) -> None:
+def test_an_invalid_seed_option_has_its_error(fields: dict[str, Any], detail: str) -> None:
     """Also from Avro, where the JSON door has not looked; never a dead letter, and found again by its key."""
     answer = sown(**fields)
 
@@ -157,7 +157,7 @@ def test_a_wish_that_makes_no_sense_has_its_sentence(fields: dict[str, Any], det
     assert (answer.url_key, answer.reason, answer.detail) == (hash_of("https://a.test/x"), "bad_seed", detail)
 
 
-def test_a_flood_of_endless_urls_is_told_in_little() -> None:
+def test_a_flood_of_endless_urls_is_reported_in_bounded_size() -> None:
     """Ten thousand seeds of 100 KB each: every one has its reason, and none its length."""
     told = 0
     for number in range(10_000):

@@ -96,7 +96,7 @@ def test_an_unchanged_page_is_settled_as_such() -> None:
         ("unreadable_message", "given_up"),
     ],
 )
-def test_a_rejection_says_whose_fault_it_was(reason: str, verdict: str) -> None:
+def test_a_rejection_names_the_cause(reason: str, verdict: str) -> None:
     """A page that we crashed on says nothing about the site."""
     page = PageRejected(
         url_key="k",
@@ -171,7 +171,7 @@ def test_headers_are_enough_to_settle_a_page(letter: str, reason: str) -> None:
         pytest.param({"fetch-sequence": "²".encode()}, id="a digit that is none"),
     ],
 )
-def test_without_them_nothing_is_said(changed: dict[str, bytes]) -> None:
+def test_nothing_is_logged_without_them(changed: dict[str, bytes]) -> None:
     """Somebody else's message on our topic; the scheduler finds lost pages by itself."""
     headers = dict(PAGES_VALIDATED.headers_of(validated(a_page()))) | changed
 

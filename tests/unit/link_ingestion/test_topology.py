@@ -390,7 +390,7 @@ def test_a_spec_is_acknowledged_before_the_first_link_that_names_it() -> None:
     assert len(world.events(CRAWL_SPECS)) == 1
 
 
-def test_a_thousand_seeds_of_one_wish_are_one_spec_and_few_messages() -> None:
+def test_a_thousand_seeds_with_the_same_options_are_one_spec_and_few_messages() -> None:
     """A list of URLs is sent line by line."""
 
     async def scenario(world: World) -> None:
@@ -405,7 +405,7 @@ def test_a_thousand_seeds_of_one_wish_are_one_spec_and_few_messages() -> None:
     assert len(world.events(LINKS_DISCOVERED)) <= 4 * SHARDS
 
 
-def test_what_a_person_wrote_wrongly_is_told_and_is_no_dead_letter() -> None:
+def test_an_invalid_seed_is_a_decision_and_no_dead_letter() -> None:
     """Bytes that are no seed are one; a flood of typing mistakes must not trip the breaker."""
 
     async def scenario(world: World) -> None:
@@ -518,7 +518,7 @@ def test_refusals_are_listed_up_to_the_setting() -> None:
     )
 
 
-def test_what_only_closes_an_entry_says_why_in_full() -> None:
+def test_an_event_that_only_closes_an_entry_has_the_full_reason() -> None:
     async def scenario(world: World) -> None:
         page = a_page(outcome="crashed", error_message="handler_crashed")
         await world.say(PAGES_VALIDATED, validated(page), headers=closing_headers("handler_crashed"))

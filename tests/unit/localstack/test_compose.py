@@ -69,7 +69,7 @@ def test_every_service_that_there_is_has_one_block(compose: dict[str, Any]) -> N
     assert ours(compose).keys() - STEPS == {kind.name for kind in find_services()}
 
 
-def test_examples_start_only_when_asked_for(compose: dict[str, Any]) -> None:
+def test_examples_start_only_when_named(compose: dict[str, Any]) -> None:
     examples = {kind.name for kind in find_services() if kind.example}
 
     assert {name for name, each in compose["services"].items() if each.get("profiles")} == examples
@@ -163,7 +163,7 @@ def test_services_wait_for_topics_and_tables(compose: dict[str, Any]) -> None:
         assert waited_for.keys() <= compose["services"].keys()
 
 
-def test_the_grace_of_a_container_is_longer_than_that_of_its_process(compose: dict[str, Any]) -> None:
+def test_the_stop_timeout_of_a_container_is_longer_than_that_of_its_process(compose: dict[str, Any]) -> None:
     grace_seconds = ServiceSettings().run.grace_seconds
 
     for name, each in ours(compose).items():

@@ -50,7 +50,7 @@ def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
         assert is_locked(lock)
 
 
-def test_who_holds_a_lock_has_said_so_in_it(tmp_path: Path) -> None:
+def test_a_lock_names_its_holder(tmp_path: Path) -> None:
     """The only way to end a supervisor whose other files are gone."""
     lock = tmp_path / "run" / "supervisor.lock"
     assert lock_holder(lock) is None
@@ -64,7 +64,7 @@ def test_who_holds_a_lock_has_said_so_in_it(tmp_path: Path) -> None:
     assert lock_holder(lock) is None
 
 
-def test_a_place_that_cannot_be_made_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(SetupFailure, match=r"cannot be made \(Not a directory\); .* STRIDER_HOME"):

@@ -38,7 +38,7 @@ def test_a_page_has_all_promised_fields() -> None:
     assert (page.links_found, page.links_dropped, page.truncated) == (1, 0, False)
 
 
-def test_hashes_do_not_depend_on_the_encoding_of_the_answer() -> None:
+def test_hashes_do_not_depend_on_the_content_encoding() -> None:
     """The same page, compressed or in another charset, has not changed."""
     plain = read(HTML)
     packed = read(gzip.compress(HTML.encode()), content_encoding="gzip")

@@ -57,7 +57,7 @@ def a_parser(bodies: Any = None, *specs: CrawlSpecDeclared, extraction: str = ""
     )
 
 
-async def test_the_last_part_of_a_long_list_is_spoken_last() -> None:
+async def test_the_last_part_of_a_long_list_is_published_last() -> None:
     """It settles the page, so that all parts before it must be acknowledged."""
     rows = "".join(f"<url><loc>https://site.test/some/path/{at:08}</loc></url>" for at in range(20_000))
     page = a_page(f"<urlset>{rows}</urlset>".encode(), kind="sitemap", content_type="application/xml")
@@ -84,7 +84,7 @@ async def test_the_last_part_of_a_long_list_is_spoken_last() -> None:
         pytest.param(None, "", "main", id="a spec that is nowhere"),
     ],
 )
-async def test_as_much_is_extracted_as_the_crawl_of_the_page_asks_for(
+async def test_a_page_is_extracted_at_the_level_of_its_crawl(
     asked: str | None, fixed: str, expected: str
 ) -> None:
     """Two crawls that share a parser ask for different extraction levels."""

@@ -83,13 +83,13 @@ def test_a_later_wait_never_shortens_an_earlier_one() -> None:
     assert push(long, retry_after=1.0).until_ms == long.until_ms
 
 
-def test_a_good_answer_says_that_the_host_is_there() -> None:
+def test_a_success_shows_that_the_host_is_reachable() -> None:
     rest = record_success(record_overload(push(NO_BACKOFF), NOW))
 
     assert (rest.since_ms, rest.overloads, rest.count) == (0, 0, 1)
 
 
-def test_only_a_third_overload_in_a_row_speaks_of_the_host() -> None:
+def test_only_a_third_overload_in_a_row_counts_against_the_host() -> None:
     once = record_overload(NO_BACKOFF, NOW)
     twice = record_overload(once, NOW + 1)
 

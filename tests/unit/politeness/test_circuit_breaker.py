@@ -59,7 +59,7 @@ def test_a_row_opens_it(signals: tuple[BreakerSignal, ...], state: str, open_ms:
 
 
 @pytest.mark.req("S3.19.16")
-def test_a_good_answer_ends_a_row() -> None:
+def test_a_success_ends_a_series_of_failures() -> None:
     assert after(FAILED, FAILED, REFUSED, GOOD) == NEW_BREAKER
 
 
@@ -74,7 +74,7 @@ def test_an_open_one_looks_again_when_its_time_is_over() -> None:
 
 
 @pytest.mark.req("S3.19.14")
-def test_two_good_answers_close_it() -> None:
+def test_two_successes_close_it() -> None:
     half_open = advance_to(after(*(FAILED,) * 5), NOW + 60_000)
 
     one = after(GOOD, breaker=half_open, now_ms=NOW + 61_000)
@@ -89,7 +89,7 @@ def test_two_good_answers_close_it() -> None:
     [pytest.param(FAILED, 60_000, id="fails"), pytest.param(REFUSED, 300_000, id="403")],
 )
 @pytest.mark.parametrize("good", [0, 1])
-def test_one_bad_answer_opens_it_again(signal: BreakerSignal, open_ms: int, good: int) -> None:
+def test_one_failure_opens_it_again(signal: BreakerSignal, open_ms: int, good: int) -> None:
     half_open = advance_to(after(*(FAILED,) * 5), NOW + 60_000)
 
     again = after(*(GOOD,) * good, signal, breaker=half_open, now_ms=NOW + 70_000)
@@ -127,7 +127,7 @@ def test_trouble_is_dated_from_its_beginning() -> None:
     assert (reopened.since_ms, seen_well.since_ms) == (NOW, 0)
 
 
-def test_pages_that_fail_once_more_do_not_rest_a_host_that_answers() -> None:
+def test_repeated_failures_of_pages_do_not_back_off_a_responding_host() -> None:
     """The retries of a few bad pages accumulate between successes."""
     assert after(FAILED, GOOD, *[AGAIN] * 9).state is CLOSED
     assert after(FAILED, *[AGAIN] * 4).state is OPEN, "nothing good in between"

@@ -63,7 +63,7 @@ def test_the_defaults_are_one_second_and_no_private_address() -> None:
 
 
 @pytest.mark.req("S3.17.1")
-def test_we_say_who_we_are_and_whom_to_write_to() -> None:
+def test_the_user_agent_names_product_and_contact() -> None:
     named = SchedulerSettings(crawl=CrawlSettings(contact="mailto:crawl@example.org"))
 
     assert named.user_agent.startswith("Strider/")

@@ -109,7 +109,7 @@ def test_a_seed_that_is_delivered_again_is_not() -> None:
 
 
 @pytest.mark.parametrize("seconds", [pytest.param(0, id="at-once"), pytest.param(3, id="while-it-waits")])
-def test_a_seed_that_joins_another_is_told_so(seconds: int) -> None:
+def test_a_seed_that_joins_another_is_reported_as_such(seconds: int) -> None:
     """Its URL is crawled once for both, and whoever looks for it finds out why."""
 
     async def scenario() -> SimulatedWorld:
@@ -142,7 +142,7 @@ def test_a_seed_reaches_what_its_url_redirects_to_again() -> None:
 
 
 @pytest.mark.req("S3.5.4")
-def test_nothing_is_asked_for_while_the_host_rests() -> None:
+def test_nothing_is_requested_during_the_backoff_of_a_host() -> None:
     world = run(lambda: SimulatedWorld(a_site(Page("/a", "limited"), Page("/b"), Page("/c"))), nothing)
 
     limited = next(visit for visit in world.web.log if visit.outcome == "rate_limited")
@@ -184,7 +184,7 @@ def test_a_host_that_was_pushed_back_stays_so_through_a_crash() -> None:
     simulate(scenario())
 
 
-def test_hosts_that_memory_has_no_room_for_are_held_after_a_rebuild_too() -> None:
+def test_hosts_that_do_not_fit_into_memory_are_held_after_a_rebuild_too() -> None:
     """What was under way when the working set was lost is known to nobody, for any host that waits."""
     hosts = {f"h{n}.test": Host(f"h{n}.test") for n in range(6)}
     pages = {f"http://{name}/{n}": Page(f"http://{name}/{n}", "late") for name in hosts for n in range(3)}
@@ -211,7 +211,7 @@ def test_hosts_that_memory_has_no_room_for_are_held_after_a_rebuild_too() -> Non
 
 @pytest.mark.req("S3.8.1", "S3.8.2", "S3.20.9")
 @pytest.mark.req("S3.8.6", part="an answer holds for an hour, in the record of the host; no key in Redis")
-def test_robots_are_asked_for_once_an_hour_and_remembered_over_restarts() -> None:
+def test_robots_is_requested_once_an_hour_and_kept_across_restarts() -> None:
     async def restart(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
         await scheduler.kill()
         world.lose_frontier()
@@ -263,7 +263,7 @@ def test_no_more_is_under_way_than_is_allowed() -> None:
     simulate(scenario())
 
 
-def test_requests_that_the_broker_did_not_take_are_spoken_when_it_is_back() -> None:
+def test_requests_that_the_broker_refused_are_published_when_it_is_back() -> None:
     """Their leases stand: waiting for them to run out would cost half a minute for each host."""
 
     async def scenario() -> None:
@@ -367,7 +367,7 @@ def test_many_seeds_that_redirect_to_one_page_fetch_it_once() -> None:
         pytest.param(6, 6, 1, id="deep"),
     ],
 )
-def test_a_crawl_that_goes_deep_is_told_once(wanted: int, depth: int, warnings: int) -> None:
+def test_a_deep_crawl_spec_is_warned_about_once(wanted: int, depth: int, warnings: int) -> None:
     spec = replace(SPEC, max_depth=effective_depth(wanted))
     assert spec.max_depth == depth
     with capture_logs() as lines:

@@ -67,7 +67,7 @@ def test_the_example_is_found_by_its_entry_point() -> None:
     assert list(find_declaration_errors(Amazon())) == []
 
 
-def test_what_cannot_be_used_is_told_and_costs_itself_alone() -> None:
+def test_an_unusable_site_parser_is_reported_and_costs_no_other() -> None:
     found = load_installed_parsers(
         [
             point("broken", Broken),
@@ -95,7 +95,7 @@ def test_what_cannot_be_used_is_told_and_costs_itself_alone() -> None:
         ),
     ],
 )
-def test_declarations_that_mean_nothing_are_told(changed: dict[str, Any], fault: str) -> None:
+def test_unreadable_declarations_are_reported(changed: dict[str, Any], fault: str) -> None:
     parser = type("Changed", (Shop,), changed)()
 
     assert list(find_declaration_errors(parser)) == [fault]

@@ -65,7 +65,7 @@ async def test_empty_content_is_content(objects: DeadLetterObjectStore) -> None:
     assert await objects.get(await objects.put(b"")) == b""
 
 
-async def test_the_limit_is_asked_before_the_content(objects: DeadLetterObjectStore) -> None:
+async def test_the_size_limit_is_checked_before_the_content(objects: DeadLetterObjectStore) -> None:
     """A reference in a foreign event must not fill the memory."""
     reference = await objects.put(b"x" * 1000)
 

@@ -34,7 +34,7 @@ def test_an_update_can_be_guarded() -> None:
     )
 
 
-def test_a_repeated_row_may_set_what_no_row_says() -> None:
+def test_a_repeated_row_may_set_columns_that_no_row_has() -> None:
     """When it was written, or when its content changed last."""
     statement = Upsert(
         "pages", columns=COLUMNS, conflict=("url",), update=("title",), computed=(("written_at", "now()"),)

@@ -66,7 +66,7 @@ def test_two_at_a_time_are_seen(tmp_path: Path) -> None:
         assert_polite(site, delay_seconds=1.0)
 
 
-def test_what_is_not_answered_yet_is_under_way_and_no_answer(tmp_path: Path) -> None:
+def test_a_request_without_a_response_is_under_way(tmp_path: Path) -> None:
     """The line of an answer ends what the line of its request began."""
     done, waiting = a_line("/p/1", 3.0), a_line("/slow", 4.0)
     site = a_site(tmp_path, done)
@@ -93,14 +93,14 @@ def test_a_page_before_the_rules_is_seen(tmp_path: Path) -> None:
         pytest.param("/guessed", id="linked-by-nobody"),
     ],
 )
-def test_what_nobody_may_ask_is_seen(tmp_path: Path, path: str) -> None:
+def test_a_request_for_a_forbidden_page_is_found(tmp_path: Path, path: str) -> None:
     site = a_site(tmp_path, a_line(path, 1.0))
 
     with pytest.raises(AssertionError):
         assert_only_known_urls_were_asked(site)
 
 
-def test_what_is_asked_again_is_counted(tmp_path: Path) -> None:
+def test_repeated_requests_are_counted(tmp_path: Path) -> None:
     """Failures may be asked as often as they were planned to fail."""
     twice = [a_line("/", number) for number in (1.0, 2.0, 3.0)]
     planned = [a_line("/flaky", number) for number in (4.0, 5.0)]

@@ -47,7 +47,7 @@ def test_nothing_has_two_endings():
     assert plan.decided_without_page.keys() == frozenset().union(*kinds[1:])
 
 
-def test_what_is_asked_more_often_is_what_fails_at_first():
+def test_only_pages_that_fail_at_first_are_requested_more_often():
     plan = make_plan(1, ORIGINS, SiteShape(has_busy=True))
 
     often = {url.rpartition("/")[2]: count for url, count in plan.requests.items() if count > 1}

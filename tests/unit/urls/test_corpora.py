@@ -48,7 +48,7 @@ def _is_same(got: str | RefusedUrl, wanted: str | RefusedUrl) -> bool:
 
 
 @pytest.mark.req("S3.9.7")
-def test_whatwg_answers_are_ours() -> None:
+def test_the_results_equal_those_of_whatwg() -> None:
     """Browsers parse like this, so pages are written like this."""
     cases = _cases("urltestdata.json")
     different = {

@@ -102,7 +102,7 @@ def test_many_plain_links_are_read_as_each_alone(others: list[str]) -> None:
 @pytest.mark.parametrize(
     "href", ["//a.test/", "//a.test//", "//a.test///b//", "//a.test//?x", "//a.test/b/?", "//a.test."]
 )
-def test_what_is_met_again_gives_the_same_answer(href: str) -> None:
+def test_a_repeated_link_gives_the_same_verdict(href: str) -> None:
     """The second time the cache is used."""
     found = resolve_links(PAGE, [href, href, href])
 
@@ -123,7 +123,7 @@ def test_an_absolute_link_is_the_same_on_every_page(href: str) -> None:
     assert alone == [alone[0]] * 3
 
 
-def test_what_an_event_says_is_found_is_believed_by_nobody_else() -> None:
+def test_links_of_events_and_of_pages_are_cached_apart() -> None:
     """URLs of events are resolved less strictly, so their results must not be used for pages."""
     odd = "https://a.test/a\\b"
 
@@ -133,7 +133,7 @@ def test_what_an_event_says_is_found_is_believed_by_nobody_else() -> None:
     assert resolve_links(PAGE, [odd]).urls == ["https://a.test/a/b"]
 
 
-def test_what_is_remembered_of_links_is_bounded() -> None:
+def test_the_cache_of_links_is_bounded() -> None:
     """A crawl of a million hosts meets a billion links."""
     resolve_links(PAGE, (f"https://a.test/{number}?a" for number in range(3 * CACHED_LINKS)))
 

@@ -80,7 +80,7 @@ def test_a_key_keeps_host_and_origin(text: str) -> None:
 
 @MANY
 @given(BASES.filter(lambda base: base is not None), st.lists(TEXTS, max_size=8), RULES, st.booleans())
-def test_the_batch_says_what_one_by_one_says(
+def test_a_batch_has_the_same_results_as_single_calls(
     base: str, hrefs: list[str], rules: UrlKeyRules, allow_private: bool
 ) -> None:
     """The batch uses caches from the second occurrence on; none may change a result."""

@@ -146,12 +146,12 @@ def test_no_pattern_can_stop_the_crawl(pattern: str) -> None:
         pytest.param({"exclude": ["/x"]}, False, id="exclude"),
     ],
 )
-def test_a_scope_of_hosts_alone_says_so(more: dict[str, list[str]], is_hosts_only: bool) -> None:
+def test_a_scope_of_hosts_is_named_as_such(more: dict[str, list[str]], is_hosts_only: bool) -> None:
     """Then a page of a thousand links needs one check per host."""
     assert _scope("host", "http://a.test/", **more).is_by_host_only is is_hosts_only
 
 
-def test_host_and_path_can_be_asked_apart() -> None:
+def test_host_and_path_are_separate_functions() -> None:
     """Host check and path check together give the result of `refusal_reason`."""
     scope = _scope("host", "http://a.test/", path_prefixes=["/docs"], exclude=["*.pdf"])
 

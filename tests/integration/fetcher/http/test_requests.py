@@ -199,7 +199,7 @@ async def test_a_slow_unwanted_body_is_aborted_soon() -> None:
         pytest.param("", "odd_status", False, id="without-validator"),
     ],
 )
-async def test_not_modified_answers_conditional_requests_only(
+async def test_not_modified_is_sent_for_conditional_requests_only(
     etag: str, outcome: str, has_page: bool
 ) -> None:
     """A 304 to an unconditional request says nothing about the page."""

@@ -45,7 +45,7 @@ async def is_up(service: Service, value: float) -> bool:
 
 
 @pytest.mark.req("S0.1.3", "S0.1.10")
-def test_a_session_goes_on_in_another_process(
+def test_a_session_continues_in_another_process(
     stack: ServerStack, redis: RunningServer, start: Callable[..., Service]
 ) -> None:
     """The jar is where requests are made, whichever process makes them."""

@@ -56,7 +56,7 @@ def test_what_makes_no_sense_is_refused_in_one_line(words: list[str], sentence: 
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_what_is_no_url_is_explained_without_asking_anybody() -> None:
+def test_a_text_that_is_no_url_is_explained_without_a_server() -> None:
     result = CliRunner().invoke(app, ["explain", "ftp://a.test/"])
 
     assert result.exit_code == 1
@@ -80,9 +80,7 @@ def test_what_is_no_url_is_explained_without_asking_anybody() -> None:
         ),
     ],
 )
-def test_a_person_is_told_that_a_host_rests_by_its_own_wish(
-    is_barred: bool, until_ms: int, sentence: str
-) -> None:
+def test_a_wait_that_the_host_requested_is_reported(is_barred: bool, until_ms: int, sentence: str) -> None:
     record = HostRecorded("group", "a.test", 1, blocked_until_ms=until_ms, block_reason="rate_limited")
 
     assert unblocked_text("a.test", record, is_barred=is_barred, now_ms=9_000) == sentence

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from strider.cli.commands.proxies import app
 
 
-def test_what_we_may_not_ask_is_no_proxys_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forbidden_address_is_no_failure_of_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reported as a failure of the proxy, it would be searched there."""
     monkeypatch.setenv("CRAWLER_PROXY_URLS", "http://me:my-word@127.0.0.1:9")
     monkeypatch.setenv("STRIDER_CONTACT", "bot@example.org")

@@ -29,7 +29,7 @@ def _check(*arguments: str, given: bytes = b"") -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-def test_a_verdict_is_told_with_everything_that_led_to_it(rules: Path) -> None:
+def test_a_verdict_is_shown_with_its_evidence(rules: Path) -> None:
     """Scripts rely on these fields."""
     code, out, _ = _check("https://a.test/private/x", "--file", str(rules), "--json")
 
@@ -94,7 +94,7 @@ def test_rules_may_come_by_standard_input() -> None:
         pytest.param(["http://a.test/", "--file", ""], "name a file", id="unset-file"),
     ],
 )
-def test_wrong_usage_is_said_in_one_line(arguments: list[str], words: str) -> None:
+def test_wrong_usage_is_reported_in_one_line(arguments: list[str], words: str) -> None:
     code, out, errors = _check(*arguments)
 
     assert (code, out, errors.count("\n")) == (2, "", 1)
@@ -120,7 +120,7 @@ def test_rules_behind_the_limit_do_not_exist(tmp_path: Path) -> None:
         pytest.param("", "is not a URL", id="nothing"),
     ],
 )
-def test_what_is_no_url_is_told_and_not_judged(rules: Path, typed: str, why: str) -> None:
+def test_a_text_that_is_no_url_is_reported_without_a_verdict(rules: Path, typed: str, why: str) -> None:
     """A path taken for a host would be allowed everything."""
     code, out, errors = _check(typed, "--file", str(rules))
 

@@ -54,7 +54,7 @@ def test_sources_that_follow_no_link_or_one_are_raised_to_three(is_raising: bool
     simulate(scenario())
 
 
-def test_a_broker_without_the_topic_is_told() -> None:
+def test_a_missing_topic_is_reported() -> None:
     async def scenario() -> None:
         bus = InProcessBus(InProcessBroker(clock=EventLoopClock()))
         with pytest.raises(MissingTopic, match="strider topics apply"):

@@ -222,7 +222,7 @@ def test_wrong_words_are_two(arguments: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("nowhere")
-def test_without_a_broker_one_is_told_how_to_get_one() -> None:
+def test_a_missing_broker_is_reported_with_how_to_start_one() -> None:
     assert run("apply") == (
         2,
         "",

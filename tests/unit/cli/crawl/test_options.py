@@ -21,7 +21,7 @@ from strider.cli.crawl.request import BadCrawlRequest
         pytest.param({"delay_seconds": float("nan")}, "--delay: must be a finite number", id="no number"),
     ],
 )
-def test_a_wish_that_cannot_be_has_its_sentence(options: dict[str, Any], sentence: str) -> None:
+def test_an_impossible_option_has_its_error(options: dict[str, Any], sentence: str) -> None:
     """The same range and sentence as for a seed, without the wording of the validating library."""
     with pytest.raises(BadCrawlRequest) as caught:
         plan_crawl(CrawlOptions(urls=("http://127.0.0.1:1/",), **options))
@@ -29,7 +29,7 @@ def test_a_wish_that_cannot_be_has_its_sentence(options: dict[str, Any], sentenc
     assert str(caught.value) == sentence
 
 
-def test_what_is_no_list_of_urls_is_told_by_its_line(tmp_path: Path) -> None:
+def test_a_line_that_is_no_url_is_reported_with_its_number(tmp_path: Path) -> None:
     """A wrong file is one mistake, not a crawl of invalid URLs."""
     listed = tmp_path / "urls.txt"
     listed.write_bytes(b"\xef\xbb\xbfhttp://127.0.0.1:1/\r\n# remark\n\xff\xfe\n")

@@ -109,7 +109,7 @@ def test_a_csv_file_with_other_columns_is_not_continued(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["[]\n", "{}\n", "no json\n", '{"url": "x"}\n'])
-def test_lines_of_somebody_else_are_told(tmp_path: Path, content: str) -> None:
+def test_foreign_lines_are_reported(tmp_path: Path, content: str) -> None:
     """In one sentence."""
     path = tmp_path / "out"
     path.write_text(content)
@@ -152,7 +152,7 @@ async def test_a_reader_that_is_slow_does_not_stop_the_loop() -> None:
     os.close(reading)
 
 
-async def test_a_reader_that_has_gone_is_told_in_one_sentence() -> None:
+async def test_a_closed_pipe_is_reported_in_one_sentence() -> None:
     """As after `| head -1`."""
     reading, writing = os.pipe()
     os.close(reading)

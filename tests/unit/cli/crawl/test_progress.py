@@ -39,7 +39,7 @@ POLITE = {"contact": "https://example.org/bot", "host_delay_seconds": 1.0}
         pytest.param("no url at all", {}, {}, [], id="no-url"),
     ],
 )
-def test_what_sites_would_mind_is_said_before(
+def test_impolite_settings_are_warned_about_before_the_crawl(
     seed: str, settings: dict[str, object], spec: dict[str, object], expected: list[str]
 ) -> None:
     """For what concerns other people's sites; nothing for the own machine."""

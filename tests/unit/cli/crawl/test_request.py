@@ -33,7 +33,7 @@ def test_urls_are_read_as_people_type_them(typed: str, url: str) -> None:
 @pytest.mark.parametrize(
     "typed", ["", "ht!tp://x", "ftp://a.test/", "http://", "http://a b/", "http://" + "a" * 3000]
 )
-def test_what_is_no_url_is_said_to_be_none(typed: str) -> None:
+def test_a_text_that_is_no_url_is_refused(typed: str) -> None:
     """The text is quoted, up to a length."""
     with pytest.raises(BadCrawlRequest, match="is not a URL to crawl") as errors:
         parse_seed(typed)
@@ -51,7 +51,7 @@ def test_each_url_counts_once_and_their_order_stays() -> None:
     assert {seed.crawl_spec_id for seed in wish.seed_events(5)} == {wish.spec.crawl_spec_id} != {""}
 
 
-def test_nothing_to_begin_with_is_told() -> None:
+def test_a_crawl_without_start_urls_is_refused() -> None:
     """With what to do."""
     with pytest.raises(BadCrawlRequest, match="--from"):
         make_request([], SPEC)

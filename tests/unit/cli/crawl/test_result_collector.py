@@ -155,7 +155,7 @@ async def test_each_way_to_end_is_a_line(scene: Scene) -> None:
     assert scene.sink.counters.urls == 6
 
 
-async def test_what_is_said_twice_is_one_line(scene: Scene) -> None:
+async def test_a_repeated_event_is_one_line(scene: Scene) -> None:
     """Delivered again, or published again by a service that was interrupted."""
     await scene.hear(page(A), at=0)
     await scene.hear(page(A), at=0)
@@ -166,7 +166,7 @@ async def test_what_is_said_twice_is_one_line(scene: Scene) -> None:
     assert scene.sink.counters.pages == 1
 
 
-async def test_a_url_that_is_asked_for_twice_has_the_line_of_its_page(scene: Scene) -> None:
+async def test_a_url_that_is_requested_twice_has_the_line_of_its_page(scene: Scene) -> None:
     await scene.hear(decided((A, "refused", "already_seen")), page(A))
     scene.sink.write_refused()
 
@@ -197,7 +197,7 @@ async def test_more_refused_links_than_are_listed_are_counted(scene: Scene, monk
     assert (scene.sink.counters.unlisted, LISTED_REFUSALS) == (6, 100_000)
 
 
-async def test_only_pages_are_written_where_that_is_asked_for(tmp_path: Path) -> None:
+async def test_only_pages_are_written_with_that_option(tmp_path: Path) -> None:
     """The others are counted."""
     scene = Scene(tmp_path / "out", only_pages=True)
 
@@ -291,9 +291,7 @@ def not_found(url: str) -> UrlsDecided:
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-async def test_a_line_that_is_no_page_tells_of_its_answer_whichever_is_heard_first(
-    scene: Scene, is_late: bool
-) -> None:
+async def test_a_line_without_a_page_has_its_response_in_either_order(scene: Scene, is_late: bool) -> None:
     """Topics keep no order among each other; a redirect target was found by the redirect."""
     lines_found = [
         (completed(A, **ANSWER), rejected(A, status=200, content_type="text/plain", body_bytes=5)),
@@ -306,7 +304,7 @@ async def test_a_line_that_is_no_page_tells_of_its_answer_whichever_is_heard_fir
     assert scene.sink.counters.urls == 2
 
 
-async def test_a_request_without_an_answer_took_its_time_and_robots_are_no_page(scene: Scene) -> None:
+async def test_a_request_without_a_response_has_a_duration_and_robots_is_no_page(scene: Scene) -> None:
     """No response is expected for a URL without a status; a page at the URL of robots.txt is a page."""
     await scene.hear(completed(A, total_us=30_000_000), decided((A, "closed", "retries_exhausted")))
     await scene.hear(completed(B, kind="robots", **ANSWER), decided((B, "closed", "host_unavailable")))
@@ -331,7 +329,7 @@ async def test_a_line_has_the_detail_of_its_decision(scene: Scene) -> None:
     ]
 
 
-async def test_pages_name_the_redirect_that_led_to_them_and_leave_no_answer_behind(scene: Scene) -> None:
+async def test_pages_name_their_redirect_and_leave_no_response_behind(scene: Scene) -> None:
     """In either order of response and event."""
     await scene.hear(completed(A, **ANSWER), page(A), page(B, redirect_chain=(A,)), completed(B, **ANSWER))
 
@@ -339,7 +337,7 @@ async def test_pages_name_the_redirect_that_led_to_them_and_leave_no_answer_behi
     assert json.loads(scene.sink.snapshot()["answers"]) == {"heard": {}, "late": {}}
 
 
-async def test_what_waits_for_an_answer_is_kept_and_told_in_the_end(scene: Scene) -> None:
+async def test_pages_without_an_outcome_are_kept_and_written_at_the_end(scene: Scene) -> None:
     """Saved with the crawl; without a response they are written at the end."""
     await scene.hear(completed(A, **ANSWER), not_found(B), not_found(C))
 

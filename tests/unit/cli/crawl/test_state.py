@@ -99,7 +99,7 @@ async def test_what_was_saved_comes_back(tmp_path: Path) -> None:
         pytest.param(WISH, OUTPUT, "csv", "jsonl", id="form"),
     ],
 )
-async def test_another_crawl_is_told_in_what_it_differs(
+async def test_a_state_of_another_crawl_is_refused_with_the_differences(
     tmp_path: Path, wish: CrawlRequest, output: str, form: str, why: str
 ) -> None:
     """A sentence with what to change."""

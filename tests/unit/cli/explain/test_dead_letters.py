@@ -86,11 +86,11 @@ def test_a_seed_that_nobody_could_read_is_found(raw: bytes, url: str) -> None:
         pytest.param({"value": URL.encode(), "topic": "pages-validated"}, URL, id="no-seed"),
     ],
 )
-def test_a_dead_letter_about_something_else_is_not_told(fields: dict[str, Any], url: str) -> None:
+def test_a_dead_letter_about_another_url_is_not_shown(fields: dict[str, Any], url: str) -> None:
     assert not is_about(a_letter(**fields), parse_subject(url))
 
 
-def test_a_seed_that_nobody_could_read_is_told() -> None:
+def test_an_unreadable_seed_is_reported() -> None:
     """With its sentence once, its position, and its bytes as text."""
     letter = a_letter(
         value=b"{\xff",
@@ -136,7 +136,7 @@ async def told_by_the_log(url: str, *letters: DeadLetter, job: str = "") -> list
     ]
 
 
-def test_the_log_is_asked_for_seeds_that_nobody_could_read() -> None:
+def test_unreadable_seeds_are_looked_up_in_the_log() -> None:
     """Those that name the URL; none for a single job, which they cannot name."""
     mine = a_letter(value=f'{{"url": "{URL}"'.encode(), offset=7)
     other = a_letter(value=b'{"url": "https://b.test/"')

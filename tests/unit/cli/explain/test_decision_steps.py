@@ -54,7 +54,7 @@ ENTRY = EntryRecorded("job", "k", "https://example.org/", "example.org", "pendin
 
 
 @pytest.mark.parametrize("standing", RunState)
-def test_whatever_is_wished_of_a_run_is_told(standing: RunState) -> None:
+def test_every_command_about_a_run_is_shown(standing: RunState) -> None:
     orders = RunControl()
     if standing is RunState.SPENT:
         orders.mark_budget_exhausted("run", "pages")

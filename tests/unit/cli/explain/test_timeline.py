@@ -69,7 +69,7 @@ def a_decision(**fields: Any) -> dict[str, Any]:
     return row | fields
 
 
-def test_a_decision_says_what_its_word_means() -> None:
+def test_a_decision_explains_its_reason() -> None:
     """The sentence explains each word."""
     fact = decision_fact(a_decision(page_url="https://www.example.org/", detail="Disallow: /a"))
 
@@ -118,11 +118,11 @@ def test_a_decision_says_what_its_word_means() -> None:
         ),
     ],
 )
-def test_every_kind_of_decision_is_told(fields: dict[str, Any], sentence: str) -> None:
+def test_every_kind_of_decision_is_shown(fields: dict[str, Any], sentence: str) -> None:
     assert decision_fact(a_decision(**fields)).text == sentence
 
 
-def test_a_page_is_told() -> None:
+def test_a_page_is_shown() -> None:
     fact = page_fact(
         a_row(
             status_code=200,
@@ -144,7 +144,7 @@ def test_a_page_is_told() -> None:
     )
 
 
-def test_a_try_that_failed_is_told() -> None:
+def test_a_failed_try_is_shown() -> None:
     fact = failure_fact(
         a_row(
             kind="robots",
@@ -166,7 +166,7 @@ def test_a_try_that_failed_is_told() -> None:
     )
 
 
-def test_a_dead_letter_is_told() -> None:
+def test_a_dead_letter_is_shown() -> None:
     """With the position of its message."""
     fact = dead_letter_fact(
         {
@@ -201,7 +201,7 @@ def test_a_decision_without_a_run_names_none() -> None:
     )
 
 
-def test_what_is_no_url_is_told_of_all_the_same() -> None:
+def test_a_text_that_is_no_url_has_its_refusals_shown() -> None:
     """It may have been submitted as a URL, and then it was refused with a reason."""
     subject = parse_subject("ftp://a.test/")
     refusal = decision_fact(a_decision(execution_id="", reason="refused_scheme", detail="other"))
@@ -212,7 +212,7 @@ def test_what_is_no_url_is_told_of_all_the_same() -> None:
     ]
 
 
-def test_where_the_frontier_has_it_is_told() -> None:
+def test_its_place_in_the_frontier_is_shown() -> None:
     entry = EntryRecorded(
         job_id="adhoc",
         url_key=KEY,
@@ -309,14 +309,14 @@ def test_where_the_frontier_has_it_is_told() -> None:
         ),
     ],
 )
-def test_how_its_host_stands_is_told(fields: dict[str, Any], sentence: str) -> None:
+def test_the_state_of_its_host_is_shown(fields: dict[str, Any], sentence: str) -> None:
     fact = host_fact(HostRecorded(group="www.example.org", updated_at_ms=AT_MS, **fields))
 
     assert fact.text.startswith(sentence)
     assert ("Manually blocked" in fact.text) is (fields.get("is_active") is False)
 
 
-def test_what_is_over_is_told_as_such() -> None:
+def test_what_is_over_is_shown_as_such() -> None:
     """A record stays as it is until the host changes."""
     record = HostRecorded(
         "group", "www.example.org", AT_MS, blocked_until_ms=AT_MS, block_reason="rate_limited",
@@ -334,7 +334,7 @@ def test_a_time_beyond_all_years_is_none_that_is_known(milliseconds: int) -> Non
     assert time_text(time_of_ms(milliseconds)) == "?"
 
 
-def test_the_story_is_told_in_order_of_time() -> None:
+def test_the_timeline_is_in_order_of_time() -> None:
     """Whatever the order of the sources; facts about the host are apart."""
     late, early = (
         decision_fact(a_decision(decided_at=AT.replace(hour=hour), reason=reason))
@@ -358,7 +358,7 @@ def test_the_story_is_told_in_order_of_time() -> None:
     assert all(len(line) <= 110 for line in shown)
 
 
-def test_machines_are_told_the_same() -> None:
+def test_json_output_has_the_same_facts() -> None:
     answers = LookupResult((decision_fact(a_decision()),), unavailable=("the log could not be asked: x",))
 
     document = json.loads(timeline_json(SUBJECT, answers))
@@ -408,7 +408,7 @@ def test_a_url_is_read_as_the_crawler_reads_it() -> None:
     )
 
 
-def test_where_nobody_can_be_asked_it_is_said() -> None:
+def test_the_lack_of_any_source_is_reported() -> None:
     """Nothing known, and no source read, are two results."""
     code, out, err = run(URL)
 
@@ -432,7 +432,7 @@ LINES = [
 ]
 
 
-def test_the_output_of_a_crawl_is_asked(tmp_path: Path) -> None:
+def test_the_output_of_a_crawl_is_searched(tmp_path: Path) -> None:
     """In any spelling, and as the target of a redirect."""
     path = tmp_path / "pages.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in LINES))
@@ -454,7 +454,7 @@ def test_the_output_of_a_crawl_is_asked(tmp_path: Path) -> None:
     assert (no_url[0], "Its scheme is not crawled." in no_url[1]) == (0, True)
 
 
-def test_a_table_is_asked_alike(tmp_path: Path) -> None:
+def test_a_csv_output_is_searched_like_json_lines(tmp_path: Path) -> None:
     path = tmp_path / "pages.csv"
     with path.open("w", newline="") as file:
         table = csv.DictWriter(file, ["url", "final_url", "outcome", "reason", "status", "fetched_at"])

@@ -10,7 +10,7 @@ from strider.runtime.settings.base import CrawlSettings
 NOTHING = {"contact": "", "user_agent": "", "allow_private": False, "delay_seconds": None}
 
 
-def test_what_was_not_said_stays_as_it_was_set() -> None:
+def test_an_option_that_is_not_given_keeps_its_setting() -> None:
     """An option that was left out changes nothing; a delay of 0 is a value."""
     crawl = CrawlSettings(contact="a@a.test", host_delay_seconds=3)
 
@@ -27,7 +27,7 @@ def test_what_was_not_said_stays_as_it_was_set() -> None:
         pytest.param({"user_agent": "a\nb"}, "--user-agent: must not contain control", id="agent"),
     ],
 )
-def test_what_cannot_be_is_told_in_the_words_of_the_command_line(errors: dict[str, str], line: str) -> None:
+def test_invalid_settings_are_reported_by_their_options(errors: dict[str, str], line: str) -> None:
     """The sentence names the option, not the setting or the validating library."""
     with pytest.raises(FetchSettingsError) as failure:
         apply_overrides(CrawlSettings(), setting_overrides(**NOTHING | errors))

@@ -35,7 +35,7 @@ def an_entry(state: str, **details: Any) -> UrlFact:
 
 
 @pytest.mark.req("S4.12.11")
-def test_an_entry_says_how_far_its_work_is() -> None:
+def test_an_entry_shows_its_progress() -> None:
     fact = with_task_state(an_entry("pending"), "started", is_read=False)
 
     assert (fact.text, fact.details["task_state"]) == (
@@ -44,7 +44,7 @@ def test_an_entry_says_how_far_its_work_is() -> None:
     )
 
 
-def test_a_page_of_this_fetch_was_read_and_one_of_an_earlier_fetch_says_nothing() -> None:
+def test_a_page_counts_as_read_for_its_own_fetch_only() -> None:
     """Without a working set the log and the tables decide."""
     older, newer = (UrlFact(None, "indexer", "", "page", "j", "r", {"fetch_sequence": n}) for n in (6, 7))
 

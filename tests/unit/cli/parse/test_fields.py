@@ -31,7 +31,7 @@ def test_a_failure_has_the_same_fields_as_a_page() -> None:
     assert page_text(result) == "failed: no such file"
 
 
-def test_links_are_told_in_words() -> None:
+def test_links_are_described_in_words() -> None:
     result = page_fields(read('<footer><a rel="nofollow next" href="/b">B</a></footer>'))
 
     assert result["links"] == [

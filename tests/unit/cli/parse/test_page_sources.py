@@ -34,7 +34,7 @@ def test_a_line_of_a_list(line: str, expected: PageSource) -> None:
     assert list(read_list([line, "\n"])) == [expected]
 
 
-def test_a_broken_line_is_said_and_the_next_is_read() -> None:
+def test_a_broken_line_is_reported_and_the_next_is_read() -> None:
     broken, good = read_list(["{", '{"file": "a"}'])
 
     assert broken.problem.startswith("line 1 is not JSON")
@@ -64,6 +64,6 @@ def test_a_gzipped_file_travels_as_a_server_would_have_sent_it(tmp_path: Path) -
         pytest.param(PageSource("a", problem="as it was"), "as it was", id="known before"),
     ],
 )
-def test_what_cannot_be_had_says_why(source: PageSource, message: str) -> None:
+def test_an_unreadable_source_has_a_reason(source: PageSource, message: str) -> None:
     with pytest.raises(BadPageSource, match=message.replace("/", "/")):
         load_page(source)

@@ -57,14 +57,14 @@ def test_a_url_becomes_a_seed_with_the_options_and_its_host_as_key() -> None:
     assert (ready.key, ready.note) == (b"a.test", "")
 
 
-def test_a_document_says_more_than_the_options() -> None:
+def test_a_json_document_may_have_more_fields_than_the_options() -> None:
     """Fields of a document apply to its URL; null leaves the field to the options."""
     ready = read('{"url": "https://a.test/", "max_depth": 5, "scope": null}', max_depth=2, scope="domain")
 
     assert seed_of(ready) == SeedSubmitted(url="https://a.test/", max_depth=5, scope="domain", **STANDARD)
 
 
-def test_a_bare_name_gets_its_scheme_and_the_person_is_told() -> None:
+def test_a_bare_host_name_gets_a_scheme_and_a_notice() -> None:
     """People type example.com."""
     ready = read("example.com/a")
 
@@ -216,7 +216,7 @@ async def given(*texts: str) -> AsyncIterator[InputLine | BadLine]:
         yield InputLine(f"-:{number}", text)
 
 
-async def test_good_lines_are_sent_in_order_and_bad_ones_are_told() -> None:
+async def test_good_lines_are_sent_in_order_and_bad_ones_are_reported() -> None:
     """One invalid line stops nothing, and is counted."""
     broker, result = InProcessBroker(clock=SystemClock()), Told()
     broker.declare_topic(SEEDS_SUBMITTED, shards=4)
@@ -237,7 +237,7 @@ async def test_good_lines_are_sent_in_order_and_bad_ones_are_told() -> None:
     assert sender.counters.partitions == {place.partition for _, place in result.sent}
 
 
-async def test_a_broker_without_the_topic_says_what_to_do() -> None:
+async def test_a_missing_topic_is_reported_with_what_to_do() -> None:
     """Nothing was set up yet; a seed on an automatically created topic would be worse."""
     sender = SeedSender(
         InProcessBus(InProcessBroker(clock=SystemClock())), a_reader(), listener=Told().teller()

@@ -80,7 +80,7 @@ def test_a_case_fails_with_its_parser_though_the_general_one_finds_the_same(
         pytest.param(("tea", "tea.test", "a-file"), "Not a directory", id="folder"),
     ],
 )
-def test_what_cannot_be_written_is_told_in_one_line(
+def test_an_unwritable_file_is_reported_in_one_line(
     words: tuple[str, str, str], problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a-file").touch()
@@ -99,7 +99,7 @@ def test_nobody_is_called_like_the_general_parser(monkeypatch: pytest.MonkeyPatc
     ]
 
 
-def test_a_page_that_no_site_parser_reads_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_without_a_site_parser_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "page.html").write_text("<title>T</title><p>One.")
 
     assert try_page(TryOptions(str(tmp_path / "page.html"), "https://other.test/")) == 1

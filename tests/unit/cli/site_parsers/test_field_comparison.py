@@ -40,7 +40,7 @@ def test_two_parsers_are_compared_field_by_field_on_the_same_pages() -> None:
     assert '"unmatched": 1' in comparison_json(agreement)
 
 
-def test_no_more_pages_are_kept_than_was_said() -> None:
+def test_no_more_pages_are_stored_than_the_limit() -> None:
     agreement = FieldComparison(max_pages=2)
     for number in range(5):
         agreement.add_shadow(page(number))
@@ -114,7 +114,7 @@ def test_a_field_that_pages_had_and_lost_is_found(version: str, what: str) -> No
     assert "24 pages audited, 1 findings" in audit_as_text([found], 24)
 
 
-def test_what_all_pages_say_alike_is_not_their_own() -> None:
+def test_text_that_all_pages_share_is_left_out() -> None:
     rows = [row(number, title="Welcome", published_at="") for number in range(12)]
 
     assert [(one.kind, one.field, one.pages) for one in audit_pages(rows, NOW)] == [("repeated", "title", 12)]

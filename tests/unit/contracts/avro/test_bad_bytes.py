@@ -234,7 +234,7 @@ BOMBS = [
 
 
 @pytest.mark.parametrize(("kind", "item"), BOMBS)
-def test_no_byte_becomes_more_memory_than_its_schema_is_said_to(kind: Any, item: bytes | None) -> None:
+def test_no_byte_becomes_more_memory_than_the_bound_of_its_schema(kind: Any, item: bytes | None) -> None:
     """The bound decides which messages are walked first, so it must hold for the worst value of each kind."""
     codec = a_codec()
     foreign = probe_schema(bomb={"type": kind})

@@ -227,7 +227,7 @@ def test_what_the_schema_cannot_carry_is_refused(event: Any, why: str) -> None:
         a_codec().encode(PROBES, event)
 
 
-def test_an_empty_word_is_said_where_it_is_the_default() -> None:
+def test_an_empty_text_is_shown_where_it_is_the_default() -> None:
     codec = a_codec()
 
     assert codec.decode(PROBES, codec.encode(PROBES, a_probe(word="")).value).word == ""

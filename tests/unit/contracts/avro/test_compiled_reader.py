@@ -108,7 +108,7 @@ def test_what_is_odd_is_left_to_the_library(kind: Any, value: bytes) -> None:
         pytest.param("bytes", b"\x80\x01xx", id="bytes"),
     ],
 )
-def test_an_end_behind_the_bytes_tells_that_they_are_too_short(kind: Any, value: bytes) -> None:
+def test_an_end_beyond_the_bytes_is_reported_as_too_short(kind: Any, value: bytes) -> None:
     read = compile_reader(parse_schema_tree(_in_one_field(kind)))
     assert read is not None
 

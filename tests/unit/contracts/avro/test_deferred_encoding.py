@@ -54,7 +54,7 @@ def test_every_event_is_the_same_by_either_codec(topic: Topic[Any]) -> None:
         assert len(passed.value) >= len(plain.value)
 
 
-def test_what_was_said_here_is_not_read_again() -> None:
+def test_a_deferred_event_is_not_decoded_in_its_own_process() -> None:
     """The reader gets the writer's object, and nothing was encoded."""
     event = page(text="words é 漢字")
     encoded = PASSING.encode(PAGES_PARSED, event)

@@ -93,7 +93,7 @@ def test_utf_16_is_named_because_windows_shells_send_it() -> None:
         parse_frame('{"url":"http://example.org/"}'.encode("utf-16"))
 
 
-def test_a_bare_event_is_told_by_its_header_alone() -> None:
+def test_an_event_without_framing_is_recognised_by_its_header_alone() -> None:
     """It may begin like any frame by chance, so its first bytes prove nothing."""
     assert parse_header_frame((ID_HEADER,)) == MessageFrame(0, None, 7)
     assert parse_header_frame((schema_header(FINGERPRINT),)) is None

@@ -60,7 +60,7 @@ def test_a_glance_goes_on_where_another_one_ended() -> None:
     assert more.read_at(value, seen[-1]) == (True, b"s/0/1", len(value))
 
 
-def test_what_ends_with_empty_fields_can_be_told_by_its_bytes() -> None:
+def test_trailing_empty_fields_are_recognised_in_the_bytes() -> None:
     glance = FieldPeeker(CODEC, FRONTIER, "due_at_ms")
     plain, more = written(replace(ENTRY, seed_token="")), written(ENTRY)
     seen, seen_more = glance.read(plain), glance.read(more)

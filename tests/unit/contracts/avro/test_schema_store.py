@@ -201,7 +201,7 @@ def test_older_releases_are_known_from_the_start() -> None:
     assert json.loads(book.definition("probe.v1")) == older
 
 
-def test_versions_are_told_in_the_order_of_their_numbers() -> None:
+def test_versions_are_listed_in_the_order_of_their_numbers() -> None:
     book = SchemaStore({"probe.v10": PROBE}, released={"probe.v9": PROBE, "probe.v1": PROBE})
 
     assert book.versions_of("probe") == ("probe.v1", "probe.v9", "probe.v10")

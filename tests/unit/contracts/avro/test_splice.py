@@ -147,7 +147,7 @@ def test_the_whole_has_a_limit_of_its_own(codec: Codec) -> None:
         Splicer(codec, part=PAGES_PARSED, whole=small).splice(*parsed, verdict=VERDICT)
 
 
-def test_the_largest_page_leaves_room_for_any_verdict() -> None:
+def test_the_largest_page_leaves_space_for_any_verdict() -> None:
     """A page that could be parsed and not be validated would be stuck."""
     assert PAGES_VALIDATED.max_bytes - PAGES_PARSED.max_bytes >= 16 * 1024
 

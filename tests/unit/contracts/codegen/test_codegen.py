@@ -26,7 +26,7 @@ def house(tmp_path: Path) -> Path:
     return build_schemas(tmp_path)
 
 
-def test_the_small_house_is_sound(house: Path) -> None:
+def test_the_small_workspace_is_valid(house: Path) -> None:
     """Otherwise the cases below would be rejected for another reason."""
     declarations = load_declarations(house)
 
@@ -272,7 +272,7 @@ def test_what_cannot_be_is_rejected_with_one_line_that_names_file_and_place(
         pytest.param("headers.yaml", "schemas/headers.yaml: cannot be read", id="headers"),
     ],
 )
-def test_what_is_missing_is_said(house: Path, file: str, problem: str) -> None:
+def test_missing_fields_are_reported(house: Path, file: str, problem: str) -> None:
     (house / file).unlink()
 
     with pytest.raises(DeclarationError) as failure:
@@ -281,7 +281,7 @@ def test_what_is_missing_is_said(house: Path, file: str, problem: str) -> None:
     assert problem in str(failure.value)
 
 
-def test_a_folder_that_is_no_house_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_workspace_is_refused(tmp_path: Path) -> None:
     """The command is easily run in the wrong directory."""
     with pytest.raises(DeclarationError, match="is this the root of the repository"):
         load_declarations(tmp_path / "schemas")

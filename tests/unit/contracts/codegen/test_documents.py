@@ -131,7 +131,7 @@ def test_the_table_has_a_row_for_each_topic_and_one_for_dead_letters() -> None:
     assert {row.count("|") for row in rows} == {7}
 
 
-def test_a_row_says_who_writes_how_and_how_long_it_is_kept() -> None:
+def test_a_row_names_writer_format_and_retention() -> None:
     assert render_markdown([FRONTIER]).splitlines()[2] == (
         f"| `frontier` | {FRONTIER.description}"
         " | job id/url key · shard | latest by key | scheduler, in transactions | scheduler, indexer |"

@@ -143,7 +143,7 @@ def test_a_source_is_in_the_partition_of_kafkas_own_hash() -> None:
     assert topics.ADAPTIVE_STATE.shard_of(event, SHARDS) == key_partition(b"blog", SHARDS)
 
 
-def test_every_page_event_says_in_its_headers_whose_page_it_is() -> None:
+def test_every_page_event_names_its_entry_in_its_headers() -> None:
     """A service that cannot read the value must still be able to settle the page by its key."""
     page_topics = [topic for topic in TOPICS.values() if topic.headers]
 
@@ -215,7 +215,7 @@ def test_readers_and_how_they_read_agree() -> None:
         assert {reader.initial for reader in topic.read_by} <= {"earliest"}
 
 
-def test_truth_is_compacted_and_written_in_transactions() -> None:
+def test_frontier_logs_are_compacted_and_written_in_transactions() -> None:
     """A tombstone must outlive every rebuild, and a fenced owner must have written nothing."""
     truths = {topic.name: topic for topic in TOPICS.values() if topic.transactional}
 
@@ -226,7 +226,7 @@ def test_truth_is_compacted_and_written_in_transactions() -> None:
         assert topic.partitions is None
 
 
-def test_sizes_leave_room_for_the_verdict() -> None:
+def test_size_limits_leave_space_for_the_verdict() -> None:
     """A parsed page that fits must still fit when it is validated."""
     assert max(topic.max_bytes for topic in TOPICS.values()) == 512 * 1024
     assert topics.PAGES_VALIDATED.max_bytes - topics.PAGES_PARSED.max_bytes == 16 * 1024
@@ -271,7 +271,7 @@ def test_every_service_has_a_place_for_what_it_cannot_handle() -> None:
 
 
 @pytest.mark.req("S4.6.3")
-def test_a_dead_letter_tells_task_kind_message_trace_and_time() -> None:
+def test_a_dead_letter_has_task_kind_message_trace_and_time() -> None:
     """The fields by which operators find patterns in errors, for messages and for lost ranges."""
     letter = _event(topics.PARSER_DLQ)
 
@@ -319,7 +319,7 @@ def test_hot_events_have_no_arrays_of_records_but_the_few_products() -> None:
     assert found == {(topics.PAGES_PARSED.schema_name, "products")}
 
 
-def test_host_wishes_and_job_wishes_can_be_told_apart() -> None:
+def test_host_commands_and_job_commands_are_distinguished() -> None:
     event = JobEvent("e", "block_host", is_wish=True, at_ms=0, by="ada", group="a.test")
 
     assert topics.JOB_EVENTS.key_of(event) == b"a.test"

@@ -35,7 +35,7 @@ def test_neighbours_stay_apart() -> None:
     assert all(int(b) - int(a) == 1 for a, b in pairwise(told))
 
 
-def test_scopes_are_told_once_in_the_order_of_their_numbers() -> None:
+def test_scopes_are_passed_once_in_the_order_of_their_numbers() -> None:
     scopes = ScopeNumbers()
 
     assert [scopes.number(name) for name in ("b", "a", "b", "ü")] == [0, 1, 0, 2]
@@ -43,12 +43,12 @@ def test_scopes_are_told_once_in_the_order_of_their_numbers() -> None:
 
 
 @pytest.mark.parametrize("name", [f"7-3-{2**70}", f"7-{2**80:x}-1", "nonsense"])
-def test_a_lease_beyond_all_numbers_is_told_as_one_that_was_never_given(name: str) -> None:
+def test_a_lease_id_out_of_range_is_encoded_as_one_that_was_never_issued(name: str) -> None:
     """A message may say anything; packing must not fail the whole batch."""
     assert len(encode_lease_id(name)) == 12
 
 
-def test_absurd_settings_of_a_group_are_told_as_the_nearest_possible() -> None:
+def test_settings_of_a_group_out_of_range_are_encoded_as_the_nearest_possible() -> None:
     wrong = HostGroupState("a", delay_ms=2**40, max_in_flight=10**6, blocked_until_ms=-1, not_before_ms=2**60)
 
     assert encode_host_groups([wrong]) == (

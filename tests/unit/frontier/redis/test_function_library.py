@@ -29,7 +29,7 @@ def test_every_file_is_used_and_every_script_has_its_file() -> None:
 
 
 @pytest.mark.parametrize("file", sorted(_stored()))
-def test_every_file_says_keys_arguments_and_result(file: str) -> None:
+def test_every_file_documents_keys_arguments_and_result(file: str) -> None:
     """Scripts are read more often than they are written."""
     text = files("strider.frontier.redis.lua").joinpath(file).read_text(encoding="utf-8")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from strider.frontier.redis.owner_estimate import OwnerEstimate
 
 
-def test_before_the_first_answer_any_time_will_do() -> None:
+def test_before_the_first_success_any_duration_is_accepted() -> None:
     assert OwnerEstimate().clock_bounds(100.0) == (0, 0)
 
 
@@ -17,7 +17,7 @@ def test_the_clock_must_stand_where_ours_has_got_to() -> None:
     assert reckoning.clock_bounds(20.0) == (1_000_000 + 9_900 - 1_000, 1_000_000 + 10_000 + 1_000)
 
 
-def test_a_slow_answer_says_less_than_a_quick_one_before_it() -> None:
+def test_a_slow_response_weighs_less_than_a_fast_one_before_it() -> None:
     """It may have been given at its beginning or at its end."""
     reckoning = OwnerEstimate()
     reckoning.record_clock(1_000_000, sent_at=10.0, received_at=10.1)
@@ -26,7 +26,7 @@ def test_a_slow_answer_says_less_than_a_quick_one_before_it() -> None:
     assert reckoning.clock_bounds(20.0) == (1_008_900, 1_011_000)
 
 
-def test_a_slow_answer_is_better_than_none() -> None:
+def test_a_slow_response_is_better_than_none() -> None:
     reckoning = OwnerEstimate()
     reckoning.record_clock(1_000_000, sent_at=10.0, received_at=10.9)
 

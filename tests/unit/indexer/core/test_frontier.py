@@ -62,7 +62,7 @@ def test_an_entry_becomes_a_row() -> None:
         pytest.param({"state": "failed", "reason": "robots_denied"}, "blocked", id="forbidden"),
     ],
 )
-def test_one_word_says_what_is_known_of_a_url(fields: dict[str, Any], status: str) -> None:
+def test_a_url_has_one_status(fields: dict[str, Any], status: str) -> None:
     assert url_row(an_entry(**fields)).status == status
 
 
@@ -100,7 +100,7 @@ def test_the_last_good_copy_of_a_robots_txt_has_its_row() -> None:
     assert dropped_host_row(b"https://www.example.org") == DroppedHostRow(row.name)
 
 
-def test_a_group_is_named_by_itself_and_a_wish_for_ever_fits_the_calendar() -> None:
+def test_a_group_is_its_own_name_and_a_block_without_end_fits_the_calendar() -> None:
     row = host_row(a_host(barred_until_ms=(1 << 48) - 1, blocked_by="ann", block_detail="asked to"))
 
     assert row.name == row.group_name == "www.example.org"

@@ -129,7 +129,7 @@ def test_what_has_not_changed_moves_its_row_on() -> None:
     )
 
 
-def test_what_asks_not_to_be_stored_leaves_only_that() -> None:
+def test_a_page_with_noindex_leaves_only_its_status() -> None:
     """A page that got a noindex is deleted, and its decision says why."""
     page = a_page(noindex=True, fetch_sequence=4, status=200, depth=1, referrer="https://www.example.org/")
 
@@ -302,7 +302,7 @@ def test_what_is_no_url_has_no_host(text: str, place: tuple[str, str]) -> None:
     assert (row.url, row.host, row.domain) == (text, *place)
 
 
-def test_texts_that_are_no_urls_are_told_apart() -> None:
+def test_texts_that_are_no_urls_have_different_refusals() -> None:
     """They have no key, and would otherwise share one row."""
     rows = list(decision_rows(a_decision("one", "two")))
 
@@ -426,7 +426,7 @@ def test_a_failed_request_becomes_a_row() -> None:
         pytest.param({"outcome": "not_found", "status": 404, "kind": "robots"}, id="no-robots"),
     ],
 )
-def test_answers_are_no_failures(fields: dict[str, Any]) -> None:
+def test_responses_are_no_failures(fields: dict[str, Any]) -> None:
     """A missing robots.txt is a valid answer: all is allowed."""
     assert failure_row(a_completion(**fields)) is None
 

@@ -30,7 +30,7 @@ def test_a_list_points_to_pages_of_others() -> None:
     assert offered(Product("A lamp", url=far)) == [(key("https://www.example.org/lamp"), far, False)]
 
 
-def test_a_page_is_the_products_own_where_it_says_that_it_stands_for_it() -> None:
+def test_a_page_is_the_products_own_where_both_have_one_url() -> None:
     shop = "https://www.example.org/lamp"
 
     assert offered(Product("A lamp", url=shop), canonical_url=shop) == [(key(shop), shop, True)]
@@ -72,7 +72,7 @@ def test_what_is_no_number_is_unknown(text: str, price: Decimal | None) -> None:
     assert row.price == price
 
 
-def test_unknown_figures_are_none_and_pictures_are_told_whole() -> None:
+def test_unknown_figures_are_null_and_pictures_are_complete() -> None:
     lamp = Product(
         "A lamp",
         image_urls=("https://i.example.org/1.jpg",),

@@ -86,14 +86,14 @@ def test_names_that_exist_are_taken() -> None:
         pytest.param("fetcher=65", "--scale fetcher=65: say NAME=N with N from 0 to 64", id="far-too-many"),
     ],
 )
-def test_a_wrong_scale_is_said(word: str, message: str) -> None:
+def test_a_wrong_scale_is_reported(word: str, message: str) -> None:
     with pytest.raises(InvalidDesiredState) as caught:
         parse_scale([word], {"fetcher"})
 
     assert str(caught.value) == message
 
 
-def test_a_wish_survives_its_file(tmp_path: Path) -> None:
+def test_a_desired_state_survives_its_file(tmp_path: Path) -> None:
     wish = DesiredState(number=9, only=("kafka", "redis"), examples=True, scale={"fetcher": 2})
 
     write_desired_state(tmp_path / "wish.json", wish)
@@ -102,7 +102,7 @@ def test_a_wish_survives_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [pytest.param("{", id="torn"), pytest.param('{"x": 1}', id="foreign")])
-def test_a_wish_that_makes_no_sense_counts_as_none(tmp_path: Path, text: str) -> None:
+def test_an_invalid_desired_state_counts_as_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "wish.json").write_text(text)
 
     assert read_desired_state(tmp_path / "wish.json") is None

@@ -64,7 +64,7 @@ def test_log_and_pid_file_are_readable_for_their_owner_only(launch: Callable[...
     assert [path.stat().st_mode & 0o777 for path in (plan.log, plan.pid_file)] == [0o600, 0o600]
 
 
-def test_everything_that_it_says_is_in_its_log(launch: Callable[..., LaunchSpec]) -> None:
+def test_all_output_of_a_child_is_in_its_log(launch: Callable[..., LaunchSpec]) -> None:
     plan = launch("/bin/sh", "-c", "echo out; echo err >&2")
 
     start_process(plan).wait(5)
@@ -84,7 +84,9 @@ def test_words_with_blanks_and_quotes_arrive_as_they_are(launch: Callable[..., L
     assert plan.log.read_text() == f"{[word]!r}\n"
 
 
-def test_a_process_that_ignores_the_wish_is_ended_after_its_grace(launch: Callable[..., LaunchSpec]) -> None:
+def test_a_process_that_ignores_sigterm_is_killed_after_the_timeout(
+    launch: Callable[..., LaunchSpec],
+) -> None:
     plan = launch(*STUBBORN)
     child = start_process(plan)
     assert _wait(lambda: plan.log.read_text() == "deaf\n")
@@ -137,7 +139,7 @@ def test_a_torn_number_file_names_nobody(tmp_path: Path, text: str) -> None:
     assert read_pid_file(torn) is None
 
 
-def test_all_are_asked_before_any_is_waited_for(launch: Callable[..., LaunchSpec]) -> None:
+def test_all_processes_are_signalled_before_any_is_waited_for(launch: Callable[..., LaunchSpec]) -> None:
     """Ten graces one after the other would be minutes."""
     plan = launch(*STUBBORN)
     children = [start_process(plan) for _ in range(3)]
@@ -163,7 +165,7 @@ def test_a_process_taken_over_is_watched_without_being_its_parent(launch: Callab
     assert child.exit_code == -signal.SIGTERM
 
 
-def test_a_directory_that_is_gone_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_removed_directory_is_reported_in_one_line(tmp_path: Path) -> None:
     plan = LaunchSpec("one", ("true",), tmp_path / "gone", tmp_path / "one.log", tmp_path / "one.pid")
 
     with pytest.raises(SetupFailure, match=r"^one cannot be started \(No such file or directory"):

@@ -50,7 +50,7 @@ def a_state(*lines: ProcessStatus, **endpoints: str | None) -> StackState:
     )
 
 
-def test_what_has_ended_is_told_as_stopped_and_as_nowhere() -> None:
+def test_ended_processes_are_shown_as_stopped_without_endpoint() -> None:
     """The last word of a killed supervisor was that all of it is ready."""
     lives = identify(os.getpid())
     kafka, named = a_line("kafka", process=lives), a_line("postgres", EXTERNAL, process=None)

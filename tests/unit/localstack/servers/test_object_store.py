@@ -22,7 +22,7 @@ def test_a_folder_is_made_where_there_is_none(tmp_path: Path) -> None:
     assert (tmp_path / "new one").is_dir()
 
 
-def test_other_stores_are_asked_by_the_services() -> None:
+def test_remote_stores_are_checked_by_the_services() -> None:
     """Credentials and networks are theirs; only the form of the address is looked at."""
     check("s3://bucket/prefix")
 

@@ -26,20 +26,20 @@ def test_the_same_home_gets_the_same_ports() -> None:
     assert one == other
 
 
-def test_a_remembered_port_is_kept_while_it_is_free() -> None:
+def test_a_stored_port_is_kept_while_it_is_free() -> None:
     chosen = choose_ports(("kafka",), HOME, remembered={"kafka": 31001}, free=lambda _port: True)
 
     assert chosen == {"kafka": 31001}
 
 
-def test_a_remembered_port_that_is_taken_is_replaced() -> None:
+def test_a_stored_port_that_is_taken_is_replaced() -> None:
     """Somebody else's server must not keep the stack from starting."""
     chosen = choose_ports(("kafka",), HOME, remembered={"kafka": 31001}, free=lambda port: port != 31001)
 
     assert chosen["kafka"] != 31001
 
 
-def test_a_port_that_is_remembered_for_another_name_is_not_given_away() -> None:
+def test_a_port_stored_for_another_name_is_not_reused() -> None:
     """The part that it belongs to may be down only for this moment."""
     (first,) = choose_ports(("kafka",), HOME, remembered={}, free=lambda _port: True).values()
 
@@ -48,6 +48,6 @@ def test_a_port_that_is_remembered_for_another_name_is_not_given_away() -> None:
     assert chosen["redis"] != first
 
 
-def test_no_free_port_is_said_in_one_line() -> None:
+def test_the_lack_of_a_free_port_is_reported_in_one_line() -> None:
     with pytest.raises(SetupFailure, match=r"^no free port between 20000 and 31999"):
         choose_ports(("kafka",), HOME, remembered={}, free=lambda _port: False)

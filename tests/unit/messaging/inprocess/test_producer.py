@@ -232,7 +232,7 @@ def test_a_killed_owner_hides_what_comes_behind_it_only_for_a_while() -> None:
     simulate(scenario())
 
 
-def test_a_commit_that_was_not_answered_tears_nothing() -> None:
+def test_a_commit_without_a_response_leaves_no_partial_group() -> None:
     """What failed is not carried along by the next commit: who wrote it will write it again."""
 
     async def scenario() -> None:

@@ -80,7 +80,7 @@ def test_every_shard_has_one_owner_and_shares_are_even(
 
 
 @given(members, st.integers(0, 200), st.dictionaries(st.integers(0, 250), names))
-def test_the_same_facts_give_the_same_answer(
+def test_the_same_members_give_the_same_assignment(
     present: set[str], shards: int, previous: dict[int, str]
 ) -> None:
     """Whichever member leads, and in whatever order the broker lists the members."""

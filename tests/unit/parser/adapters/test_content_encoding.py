@@ -171,7 +171,7 @@ def pack_name(pack: Callable[[bytes], bytes]) -> str:
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd"])
-def test_text_with_a_wrong_label_is_never_taken_for_what_it_says(encoding: str) -> None:
+def test_text_with_a_wrong_label_is_never_decoded_by_its_label(encoding: str) -> None:
     """`{` alone is an empty stream of brotli, and `[` may begin one."""
     for text in (b'{"a": 1}', b"[1, 2, 3]", b"<p>" * 5_000, b"{" * 5_000, b" \n[[" + b"[]" * 5_000):
         assert unpack(text, encoding, LIMIT) == DecodedBody(text), text[:9]

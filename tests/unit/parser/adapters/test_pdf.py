@@ -37,7 +37,7 @@ def test_a_pdf_has_text_title_and_links() -> None:
     assert (page.word_count, page.text_hash != "", page.extraction) == (6, True, "basic")
 
 
-def test_its_text_is_main_text_where_that_is_asked_for() -> None:
+def test_its_text_is_main_text_at_that_level() -> None:
     page = read(a_pdf(), ParseLimits(extraction="main"))
 
     assert (page.extraction, page.main_text, page.main_text_chars) == ("main", page.text, len(page.text))
@@ -64,7 +64,7 @@ def test_what_is_a_pdf_is_read_as_one(document: bytes, content_type: str) -> Non
         pytest.param(a_pdf(catalog=b"<< /Type /Catalog >>"), "malformed", "Error", id="no-pages"),
     ],
 )
-def test_what_cannot_be_read_says_why(document: bytes, outcome: str, message: str) -> None:
+def test_an_unreadable_document_has_a_reason(document: bytes, outcome: str, message: str) -> None:
     page = read(document)
 
     assert (page.outcome, page.document_kind) == (outcome, "pdf")
@@ -85,7 +85,7 @@ def test_without_time_no_further_page_is_begun() -> None:
     assert (page.outcome, page.text, page.title) == ("partly_parsed", "", "A paper")
 
 
-def test_without_the_library_it_is_said_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pdfs._load_pypdf.cache_clear()
     monkeypatch.setitem(sys.modules, "pypdf", None)
 

@@ -41,7 +41,7 @@ BULGARIAN = "Бързата кафява лисица прескача мърз�
         pytest.param("Příliš žluťoučký kůň úpěl ďábelské ódy. ", "cp1250", "windows-1252", id="czech"),
     ],
 )
-def test_alphabets_are_told_apart_by_bytes_alone(text: str, codec: str, name: str) -> None:
+def test_alphabets_are_distinguished_by_bytes_alone(text: str, codec: str, name: str) -> None:
     """Most bytes of one alphabet are letters of another: only the frequent letters distinguish them."""
     for length in (40, 80, 800):
         content = f"<p>{(text * 10)[:length]}".encode(codec)

@@ -103,7 +103,7 @@ EXPECTED = [
 
 
 @pytest.mark.parametrize("case", EXPECTED, ids=lambda case: f"{case[0]}:{case[1]}")
-def test_each_file_says_what_is_known_of_it(case: tuple[str, str, str, str, float | None, str]) -> None:
+def test_each_file_gets_the_known_verdicts(case: tuple[str, str, str, str, float | None, str]) -> None:
     name, agent, denied, allowed, delay, sitemaps = case
     robots = RobotsTxt(decode_robots((FILES / name).read_bytes()))
 

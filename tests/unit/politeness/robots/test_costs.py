@@ -12,7 +12,7 @@ SECONDS = 5.0
 """Far more than any of these takes, far less than what once took minutes."""
 
 
-def test_rules_are_kept_for_the_agent_that_asks_alone() -> None:
+def test_rules_are_kept_for_their_own_user_agent_only() -> None:
     """Stored once for each name, a file of 500 KiB would take much memory and minutes."""
     agents = "\n".join(f"User-agent: a{number}" for number in range(12_000))
     rules = "\n".join(f"Disallow: /{number}" for number in range(12_000))

@@ -34,7 +34,7 @@ def after(known: OriginRobots, answer: RobotsFetchResult, *, now: int = NOW, **t
 
 @pytest.mark.req("S3.20.9")
 @pytest.mark.req("S3.8.6", part="an answer holds for an hour, in the record of the host; no key in Redis")
-def test_a_good_answer_holds_for_an_hour() -> None:
+def test_a_successful_robots_fetch_is_valid_for_an_hour() -> None:
     known = after(OriginRobots(), RobotsFetchResult.GOOD, text="User-agent: *", status=200)
 
     assert known.state is RobotsState.FETCHED
@@ -42,7 +42,7 @@ def test_a_good_answer_holds_for_an_hour() -> None:
     assert known.status_at(NOW + HOUR) is RobotsStatus.FETCH_FIRST
 
 
-def test_what_was_never_asked_is_asked_first() -> None:
+def test_an_unknown_origin_is_requested_first() -> None:
     assert OriginRobots().status_at(NOW) is RobotsStatus.FETCH_FIRST
 
 
@@ -77,7 +77,7 @@ def test_what_was_never_asked_is_asked_first() -> None:
         pytest.param("crashed", "internal", False, RobotsFetchResult.FAILED, id="we-crashed"),
     ],
 )
-def test_outcomes_are_read_as_the_standard_says(
+def test_outcomes_are_classified_as_the_standard_requires(
     outcome: str, error_class: str, has_redirected: bool, answer: RobotsFetchResult
 ) -> None:
     assert classify_outcome(outcome, error_class=error_class, has_redirected=has_redirected) is answer
@@ -104,7 +104,7 @@ def test_absence_allows_everything_for_an_hour() -> None:
 
 @pytest.mark.req("S3.19.19")
 @pytest.mark.req("S3.19.5", part="two retries, after 2 and 4 s; the timeout is that of a page")
-def test_failures_deny_and_are_asked_again_ever_more_rarely() -> None:
+def test_failures_deny_and_are_retried_ever_more_rarely() -> None:
     known, waits = OriginRobots(), []
     for _ in range(9):
         known = after(known, RobotsFetchResult.FAILED, status=500)
@@ -148,7 +148,7 @@ def test_absence_is_no_copy() -> None:
     assert after(absent, RobotsFetchResult.FAILED).status_at(NOW) is RobotsStatus.UNREACHABLE
 
 
-def test_a_good_answer_forgives_everything() -> None:
+def test_a_success_resets_all_failures() -> None:
     known = after(OriginRobots(), RobotsFetchResult.FAILED)
     known = after(after(known, RobotsFetchResult.NO_RESPONSE), RobotsFetchResult.GOOD, text="x")
 
@@ -195,7 +195,7 @@ def test_where_nobody_has_ever_listened_nobody_is_waited_for() -> None:
     assert known.status_at(NOW + 300_000) is RobotsStatus.FETCH_FIRST
 
 
-def test_who_has_answered_once_is_waited_for() -> None:
+def test_an_origin_that_responded_once_is_waited_for() -> None:
     """A server that is being restarted refuses connections too, and comes back."""
     known = after(OriginRobots(), RobotsFetchResult.ABSENT, url="http://a.test/robots.txt")
     for _ in range(4):
@@ -210,7 +210,7 @@ def test_our_own_trouble_is_not_held_against_the_site() -> None:
     assert (known.failures, known.expires_at_ms) == (0, NOW + 5_000)
 
 
-def test_a_repeated_answer_changes_nothing() -> None:
+def test_a_repeated_response_changes_nothing() -> None:
     """Outcomes are redelivered after a crash; a failure must not be counted twice."""
     asked = RobotsResponse(RobotsFetchResult.FAILED, 7)
     known = apply_response(OriginRobots(), asked, now_ms=NOW, random=Lowest())

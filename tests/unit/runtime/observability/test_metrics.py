@@ -65,7 +65,7 @@ def test_labels_from_outside_cannot_fill_the_memory() -> None:
     assert len(metrics._series) == 3
 
 
-def test_a_forgotten_series_makes_room() -> None:
+def test_a_removed_series_frees_its_place() -> None:
     """Partitions come and go for months; their lag must not be shown by who has lost them."""
     lag = Metric("lag", "gauge", "Lag.", ("partition",), max_series=1)
     metrics = Metrics([lag])

@@ -129,7 +129,7 @@ async def test_livez_responds_even_while_nothing_is_ready() -> None:
 
 
 @pytest.mark.req("S1.2.28")
-async def test_metrics_are_answered_in_their_own_type() -> None:
+async def test_metrics_have_their_own_content_type() -> None:
     answer = a_server(Readiness(StillClock())).respond("GET", "/metrics")
 
     assert answer.body == b"up 1\n"
@@ -148,7 +148,7 @@ def test_unknown_paths_and_methods_are_refused(method: str, path: str, status: i
     assert a_server(Readiness(StillClock())).respond(method, path).status == status
 
 
-def test_a_report_that_cannot_be_made_is_answered_with_its_reason() -> None:
+def test_a_report_that_fails_returns_its_reason() -> None:
     """A probe that is cut off gives no reason."""
 
     def broken() -> bytes:
@@ -188,7 +188,7 @@ async def test_a_malformed_request_is_refused(sent: bytes, status: int) -> None:
     assert refused.value.status == status
 
 
-async def test_who_leaves_before_asking_is_no_question_at_all() -> None:
+async def test_a_connection_closed_before_its_request_is_ignored() -> None:
     with pytest.raises(ConnectionError):
         await question(b"GET /livez HT")
 

@@ -10,7 +10,7 @@ from strider.scheduler.adapters.metrics import SchedulerMetrics
 
 
 @pytest.mark.req("S3.14.5", "S3.14.6")
-def test_denials_and_the_size_of_the_frontier_are_told() -> None:
+def test_denials_and_the_size_of_the_frontier_are_metrics() -> None:
     """What is parked is still to be fetched: a frontier must not look small because it is large."""
     metrics = Metrics(())
     meter = SchedulerMetrics(metrics)

@@ -54,7 +54,7 @@ def latest_states(world: SimulatedWorld) -> set[tuple[str, str]]:
     return {(entry.state, entry.reason) for entry in entries.values()}
 
 
-def test_a_cancelled_run_asks_for_nothing_more_and_tells_why() -> None:
+def test_a_cancelled_run_requests_nothing_more_and_states_the_reason() -> None:
     """Within two seconds; what waited is dropped, and so is what pages under way lead to."""
     at = 0.0
 
@@ -137,7 +137,7 @@ def test_a_paused_run_does_not_hold_up_another_on_the_same_host() -> None:
     scene(act)
 
 
-def test_a_barred_host_is_left_alone_until_the_bar_is_lifted() -> None:
+def test_a_blocked_host_gets_no_request_until_it_is_unblocked() -> None:
     """Also by whoever takes the shard next, and by who has to read the log."""
 
     async def act(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
@@ -167,7 +167,7 @@ def test_a_barred_host_is_left_alone_until_the_bar_is_lifted() -> None:
     assert len(pages_of(world)) == MANY + 1
 
 
-def test_a_bar_longer_than_the_patience_ends_the_run_with_its_reason() -> None:
+def test_a_block_longer_than_the_host_patience_ends_the_run_with_its_reason() -> None:
     """Every run ends; and a later link to what was not tried counts as new."""
     spec = replace(SPEC, host_patience_seconds=120)
 
@@ -183,7 +183,7 @@ def test_a_bar_longer_than_the_patience_ends_the_run_with_its_reason() -> None:
     assert {world.reasons()[url] for url in untried} == {"host_blocked"}
 
 
-def test_a_bar_ends_by_itself() -> None:
+def test_a_block_expires_by_itself() -> None:
     async def act(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
         await asyncio.sleep(5)
         until_ms = round(world.clock.now().timestamp() * 1000) + 60_000
@@ -235,7 +235,7 @@ def test_a_large_run_is_dropped_at_once_not_at_the_pace_of_its_host() -> None:
         pytest.param(QueueLimits(entries_per_group=5, horizon_ms=3_600_000), id="both"),
     ],
 )
-def test_a_wish_reaches_what_is_parked(what: str, room: QueueLimits) -> None:
+def test_a_command_reaches_parked_entries(what: str, room: QueueLimits) -> None:
     """What is only in the log is open all the same, and a paused run's entries are due never."""
     options = SchedulerOptions(
         shards=SHARDS,
@@ -265,7 +265,7 @@ def test_a_wish_reaches_what_is_parked(what: str, room: QueueLimits) -> None:
 
 
 @pytest.mark.parametrize("at", [9.2, 9.4, 10.2])
-def test_a_wish_reaches_what_was_under_way_in_a_barred_group(at: float) -> None:
+def test_a_command_reaches_entries_that_return_to_a_blocked_group(at: float) -> None:
     """It comes back to a queue at which nobody looks for an hour; the run is over at once all the same."""
     pages = [Page(f"/{number}", "broken") for number in range(MANY)]
 

@@ -75,7 +75,7 @@ def test_without_a_limit_or_a_broker_the_gate_is_open() -> None:
     assert a_monitor(Counted(10**9), most=0).credits_left(0, SpentCredits()) is None
 
 
-def test_it_is_said_once_who_holds_the_release_back_and_once_that_it_goes_on() -> None:
+def test_the_group_that_holds_releases_back_is_logged_once_and_so_is_the_end() -> None:
     async def scenario() -> None:
         counted = Counted(0)
         counting = asyncio.create_task(a_monitor(counted).run())

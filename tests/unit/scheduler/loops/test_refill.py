@@ -112,7 +112,7 @@ def test_the_log_is_looked_through_where_something_may_be_queued(told: ShardStat
         pytest.param(figures(memory_percent=99, queued=9), False, id="below the floor"),
     ],
 )
-def test_a_look_ends_where_there_is_no_more_room(told: ShardStats, full: bool) -> None:
+def test_a_pass_ends_where_no_capacity_is_left(told: ShardStats, full: bool) -> None:
     assert should_stop(told, ROOM) is full
     assert not should_stop(told, QueueLimits())
 

@@ -47,7 +47,7 @@ def a_page(verdict: str, reason: str = "") -> PageSettled:
     return PageSettled("k", "", "j", "r", 1, verdict, settled_at_ms=1, reason=reason)
 
 
-def test_a_budget_is_told_by_its_name_and_the_rest_by_reason() -> None:
+def test_a_budget_is_shown_by_name_and_other_ends_by_reason() -> None:
     notes = Notes()
     refused = replace(LINE, decision="refused", reason="too_deep", detail="4 of 3")
     note_decisions(notes, [LINE, LINE, refused, replace(LINE, reason="robots_denied")])
@@ -59,7 +59,7 @@ def test_a_budget_is_told_by_its_name_and_the_rest_by_reason() -> None:
     ]
 
 
-def test_failures_are_told_by_kind_and_what_worked_is_not() -> None:
+def test_failures_are_counted_by_kind_and_successes_are_not() -> None:
     notes = Notes()
     note_failed_requests(
         notes,
@@ -79,7 +79,7 @@ def test_failures_are_told_by_kind_and_what_worked_is_not() -> None:
     ]
 
 
-def test_pages_are_told_as_settled_or_rejected() -> None:
+def test_pages_are_counted_as_settled_or_rejected() -> None:
     notes = Notes()
     note_settled_pages(notes, [a_page("valid"), a_page("rejected", "soft_404")])
 
@@ -104,7 +104,7 @@ class Lines:
         self.told.append((event.text, fields))
 
 
-def test_that_nothing_is_open_is_told_once_and_only_when_every_shard_says_so() -> None:
+def test_an_empty_run_is_logged_once_and_only_when_every_shard_reports_it() -> None:
     """A shard that is being rebuilt may have anything open."""
     answers: list[Sequence[Mapping[str, RunEntryCounts] | None]] = [
         [{"r": RunEntryCounts(open=1, accepted=3)}, {}],

@@ -43,7 +43,7 @@ def test_groups_that_must_stay_cost_no_look_at_each(monkeypatch: pytest.MonkeyPa
     assert looks <= 490 * EVICTION_SCAN
 
 
-def test_only_the_rules_that_were_asked_about_last_stay_parsed() -> None:
+def test_only_the_rules_used_last_stay_parsed() -> None:
     """Parsed they take a dozen times their text: a crawl of many hosts would fill the memory with them."""
     text = "User-agent: *\n" + "\n".join(f"Disallow: /{number}" for number in range(100))
     cost = parse_robots(OriginRobots(text=text)).memory_cost

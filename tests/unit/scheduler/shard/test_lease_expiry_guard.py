@@ -47,7 +47,7 @@ def test_a_lease_whose_outcome_came_is_forgotten() -> None:
     assert hindsight.select_decidable([lease], now=4.0) == []
 
 
-def test_a_shard_has_caught_up_when_all_that_was_said_to_its_last_owner_was_read() -> None:
+def test_a_shard_has_caught_up_when_all_outcomes_for_its_last_owner_were_read() -> None:
     """What was read as of before it was taken may leave out what its last owner heard at the end."""
     hindsight = LeaseExpiryGuard(taken_at=10.0)
 

@@ -63,7 +63,7 @@ async def a_shard(working_set: MemoryFrontier) -> OwnedShard:
     return shard
 
 
-def test_an_answer_that_a_last_word_has_overtaken_is_asked_for_again() -> None:
+def test_a_lookup_that_a_final_decision_has_overtaken_is_repeated() -> None:
     """Else the entry would seem open to whoever asked, and be put back on the ring for ever."""
 
     async def scenario() -> None:
@@ -86,7 +86,7 @@ def test_an_answer_that_a_last_word_has_overtaken_is_asked_for_again() -> None:
     simulate(scenario())
 
 
-def test_an_answer_is_not_asked_for_again_for_what_happens_to_others() -> None:
+def test_a_lookup_is_not_repeated_for_decisions_about_other_entries() -> None:
     async def scenario() -> None:
         working_set = HeldBack(EventLoopClock())
         shard = await a_shard(working_set)

@@ -209,7 +209,7 @@ def test_a_trap_costs_its_budget_and_nothing_else(kills: int) -> None:
 
 
 @pytest.mark.parametrize("kills", [0, 3])
-def test_a_budget_does_not_wait_for_what_nobody_will_tell(kills: int) -> None:
+def test_a_budget_does_not_wait_for_outcomes_that_never_come(kills: int) -> None:
     """Every third fetcher dies with its request: what was set aside for it is free when its lease ends."""
 
     async def scenario() -> SimulatedWorld:

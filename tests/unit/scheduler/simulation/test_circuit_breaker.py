@@ -36,7 +36,7 @@ async def tripped(world: SimulatedWorld) -> None:
 
 
 @pytest.mark.req("S2.1.13", "S2.1.12", "S3.19.12", "S3.19.13", "S3.19.15")
-def test_a_host_that_fails_is_asked_once_a_minute() -> None:
+def test_a_failing_host_gets_one_request_a_minute() -> None:
     """Five failures in a row, then a request a minute to see; each URL has its four tries all the same."""
 
     async def scenario() -> None:

@@ -50,7 +50,7 @@ def test_a_killed_scheduler_loses_nothing(seed: int, is_lost: bool) -> None:
 
 
 @seeds(3, of=6)
-def test_a_scheduler_that_is_killed_again_and_again_asks_for_rules_once(seed: int) -> None:
+def test_a_scheduler_that_is_killed_repeatedly_requests_robots_once(seed: int) -> None:
     """Between a robots.txt and its record as well: what was said to the one before is read first."""
 
     async def scenario() -> None:
@@ -68,7 +68,7 @@ def test_a_scheduler_that_is_killed_again_and_again_asks_for_rules_once(seed: in
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_answers_of_the_working_set_may_be_overtaken(seed: int) -> None:
+def test_replies_of_the_working_set_may_be_overtaken(seed: int) -> None:
     """An answer that is older than the last word about an entry must not lead to another word."""
 
     async def scenario() -> None:
@@ -106,7 +106,7 @@ async def count_for_ever(scheduler: Scheduler) -> None:
 
 
 @seeds(2, of=4)
-def test_a_scheduler_that_was_away_reads_what_came_before_it_asks_again(seed: int) -> None:
+def test_a_scheduler_that_was_down_reads_outcomes_before_it_retries(seed: int) -> None:
     """Away for longer than requests and leases last: their outcomes lie in the topic, and count."""
 
     async def scenario() -> None:

@@ -85,7 +85,7 @@ def test_visible_text(body: str, expected: str) -> None:
         pytest.param("<a href=/2 class=nextcloud></a>", "", id="another word"),
     ],
 )
-def test_an_anchor_without_a_name_leads_where_its_class_says(anchor: str, rel: str) -> None:
+def test_an_anchor_without_text_has_the_relation_of_its_class(anchor: str, rel: str) -> None:
     (found,) = read_html(f"<body>{anchor}".encode()).anchors
 
     assert found.rel == rel
@@ -133,7 +133,7 @@ def test_an_anchor_is_called_what_people_read(within: str, text: str) -> None:
     assert [anchor.text for anchor in anchors] == [text, "b"]
 
 
-def test_a_heading_is_the_first_that_says_something() -> None:
+def test_a_heading_is_the_first_that_is_not_empty() -> None:
     assert read_html(b"<h1><img></h1><h1>A<br>B<style>.x{}</style></h1><h1>C</h1>").heading == "A B"
 
 
@@ -225,7 +225,7 @@ def test_the_region_of_an_anchor_is_the_innermost_around_it(body: str, expected:
     assert list(read_html(body.encode()).anchors.regions) == expected
 
 
-def test_many_regions_within_each_other_are_told_apart_soon() -> None:
+def test_deeply_nested_regions_are_distinguished_in_bounded_time() -> None:
     depth = 1_500
     body = b"<nav>" * depth + b"<a href=1>x</a>" + b"</nav>" * depth + b"<a href=2>y</a>"
 

@@ -74,7 +74,7 @@ def read(*records: EntryRecorded) -> list[RecordedEntry | ClosedEntry | None]:
 
 
 @given(st.lists(entries(), max_size=6))
-def test_nothing_that_a_record_says_of_an_open_entry_is_lost(records: list[EntryRecorded]) -> None:
+def test_no_field_of_the_record_of_an_open_entry_is_lost(records: list[EntryRecorded]) -> None:
     for entry, found in zip(records, read(*records), strict=True):
         if entry.state in {"pending", "in_progress"}:
             assert isinstance(found, RecordedEntry)
@@ -86,7 +86,7 @@ def test_nothing_that_a_record_says_of_an_open_entry_is_lost(records: list[Entry
 
 
 @given(st.lists(entries(), max_size=6))
-def test_of_what_is_closed_all_is_told_that_a_rebuild_has_to_know(records: list[EntryRecorded]) -> None:
+def test_closed_entries_carry_all_that_a_rebuild_needs(records: list[EntryRecorded]) -> None:
     names = ("job_id", "execution_id", "crawl_spec_id", "reason", "url", "url_key", "fetch_sequence")
     names += ("updated_at_ms", "body_bytes", "busy_ms")
     for entry, found in zip(records, read(*records), strict=True):
@@ -99,7 +99,7 @@ def test_of_what_is_closed_all_is_told_that_a_rebuild_has_to_know(records: list[
 
 
 @given(st.lists(entries().filter(lambda entry: entry.state == "pending"), max_size=6))
-def test_redis_is_told_the_same_as_when_they_were_accepted(records: list[EntryRecorded]) -> None:
+def test_redis_gets_the_same_bytes_as_when_they_were_accepted(records: list[EntryRecorded]) -> None:
     """A slot that was put back and one that was taken in are one and the same, to the byte."""
     shapes = dict.fromkeys(map(shape_of, records))
     names = InternedIds(packing_numbers={shape: (number, number + 9) for number, shape in enumerate(shapes)})

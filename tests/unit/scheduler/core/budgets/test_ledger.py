@@ -262,7 +262,7 @@ def test_hosts_have_budgets_of_their_own(seed: int) -> None:
         assert is_used_up or not {f"pages of host {host}", f"bytes of host {host}"} & set(crawl.closed)
 
 
-def test_what_one_measure_has_not_is_not_asked_of_the_other() -> None:
+def test_a_measure_without_a_limit_is_never_exhausted() -> None:
     ledger = BudgetLedger()
     ledger.apply(WANT_6)
 

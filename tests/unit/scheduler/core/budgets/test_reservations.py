@@ -189,7 +189,7 @@ def test_an_earlier_owners_part_is_taken_over_with_the_first_word() -> None:
     assert budgets.ledger.share("run", 3).allowed == 4
 
 
-def test_a_shard_that_is_counted_asks_for_nothing() -> None:
+def test_no_reservation_is_granted_until_a_recount_is_complete() -> None:
     budgets = granted(4)
     budgets.begin_recount(3)
     use(budgets, 0)
@@ -287,7 +287,7 @@ def test_a_page_that_is_settled_before_its_outcome_is_read_holds_nothing_for_eve
     )
 
 
-def test_what_was_told_stays_spent() -> None:
+def test_reported_amounts_stay_spent() -> None:
     """Another run may have the entry by now, and the truth only says the last of it."""
     budgets = granted(MOST)
     for number in range(3):
@@ -404,7 +404,7 @@ def test_the_hosts_of_a_domain_share_its_budget() -> None:
     assert answer == ReservationResult(ReservationStatus.EXHAUSTED, "pages of domain a.test")
 
 
-def test_whoever_comes_later_is_told_that_a_run_has_limits_here() -> None:
+def test_the_next_owner_reads_that_a_run_has_limits_here() -> None:
     """Else nobody would count what its hosts have had, when the shard moves."""
     limits = BudgetLimits(host=BudgetAmount(pages=5))
     budgets = RunBudgets()

@@ -14,7 +14,7 @@ from tests.unit.scheduler.builders import key
 from tests.unit.scheduler.simulation.pipeline import links_event
 
 
-def test_a_link_carries_what_its_page_says() -> None:
+def test_a_link_carries_the_facts_of_its_page() -> None:
     event = links_event(["http://b.test/x"], shard=1, page="http://a.test/")
 
     (candidate,) = parse_candidates(event, by_domain=False)

@@ -86,7 +86,7 @@ def test_a_failed_try_is_followed_by_another(tries: int, wait_ms: int) -> None:
 
 
 @pytest.mark.req("S3.19.4", "S4.6.2", "S4.12.15")
-def test_the_last_try_closes_it_and_says_so() -> None:
+def test_the_last_try_closes_the_entry_with_a_decision() -> None:
     result = end(
         an_entry(tries=3),
         an_outcome("timed_out", error_class="total_timeout", error_message="no answer in 30 s"),
@@ -99,7 +99,7 @@ def test_the_last_try_closes_it_and_says_so() -> None:
     ]
 
 
-def test_a_spec_may_ask_for_fewer_tries() -> None:
+def test_a_spec_may_set_fewer_tries() -> None:
     assert end(an_entry(), an_outcome("server_error"), max_tries=0).label == "retries_exhausted"
 
 

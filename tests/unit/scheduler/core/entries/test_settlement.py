@@ -71,7 +71,7 @@ TRIED = an_entry(
 """Was fetched before, tried twice since, and under way when last heard of."""
 
 
-def test_a_page_settled_before_its_outcome_is_read_tells_of_its_answer() -> None:
+def test_a_page_settled_before_its_outcome_is_read_has_its_response() -> None:
     """Outcomes wait for a commit now and then, and the ring is faster: the outcome says nothing any more."""
     closed = apply_settlement(TRIED, a_settlement(**ANSWER), now_ms=NOW)
 
@@ -108,7 +108,7 @@ def test_an_outcome_that_was_read_stands() -> None:
     assert told == replace(entry, state="", reason="", text_hash="", updated_at_ms=0, closed_at_ms=0)
 
 
-def test_a_page_that_nobody_could_read_says_nothing_of_its_answer() -> None:
+def test_an_unreadable_page_has_no_response_fields() -> None:
     closed = apply_settlement(TRIED, a_settlement(verdict="given_up"), now_ms=NOW)
 
     assert closed is not None

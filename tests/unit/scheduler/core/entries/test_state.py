@@ -136,7 +136,7 @@ Life.TestCase.settings = settings(max_examples=80, stateful_step_count=25, deadl
 TestLives = pytest.mark.req("S3.5.9")(Life.TestCase)
 
 
-def test_the_record_alone_says_where_an_entry_is() -> None:
+def test_the_record_alone_decides_where_an_entry_is() -> None:
     """So that a rebuild and a decision cannot disagree."""
     entry = open_entry(a_candidate(), now_ms=NOW)
 

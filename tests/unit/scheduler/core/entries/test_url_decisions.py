@@ -56,7 +56,7 @@ def test_no_message_is_larger_than_its_topic_allows() -> None:
     assert max(len(CODEC.encode(URLS_DECIDED, event).value) for event in events) <= URLS_DECIDED.max_bytes
 
 
-def test_redirect_targets_come_as_they_were_told() -> None:
+def test_redirect_targets_are_passed_on_unchanged() -> None:
     """The scheduler is its own reader here: nothing may be lost between the two."""
     target = a_candidate(
         origin=an_origin(via="redirect"),

@@ -87,7 +87,7 @@ def test_429_makes_a_group_rest() -> None:
     assert group.back_off.reason == "rate_limited"
 
 
-def test_the_same_outcome_is_heard_once() -> None:
+def test_the_same_outcome_is_applied_once() -> None:
     """It comes again after a crash, and must not double the wait."""
     outcome = an_outcome("rate_limited")
     group = apply_outcome_to_host(a_group(), outcome, now_ms=NOW, chance=LowestChance())
@@ -105,7 +105,7 @@ def test_three_overloads_in_a_row_make_a_group_rest() -> None:
     assert blocked == [False, False, True]
 
 
-def test_a_good_answer_between_them_says_that_it_was_the_page() -> None:
+def test_a_success_between_failures_shows_that_the_page_was_at_fault() -> None:
     group = a_group()
     for number, word in enumerate(["overloaded", "overloaded", "fetched", "overloaded", "overloaded"]):
         group = apply_outcome_to_host(
@@ -194,7 +194,7 @@ def test_a_host_that_turns_us_away_five_times_in_a_row_is_left_alone(word: str) 
         pytest.param(an_outcome("crashed"), id="our-own-fault"),
     ],
 )
-def test_what_says_nothing_of_the_host_trips_nothing(outcome: FetchCompleted) -> None:
+def test_an_outcome_without_relation_to_the_host_trips_no_breaker(outcome: FetchCompleted) -> None:
     group = a_group()
     for number in range(9):
         group = apply_outcome_to_host(

@@ -59,7 +59,7 @@ def test_rules_decide(text: str, is_allowed: bool) -> None:
 
 
 @pytest.mark.req("S1.14.3")
-def test_a_deployment_may_not_heed_robots_at_all() -> None:
+def test_a_deployment_may_disable_robots_txt() -> None:
     """Where every site is one's own: nothing is asked, and no denial counts; by default it does."""
     denied = known(RobotsState.FETCHED, text="User-agent: *\nDisallow: /")
     words = {"user_agent": AGENT, "now_ms": NOW}
@@ -69,7 +69,7 @@ def test_a_deployment_may_not_heed_robots_at_all() -> None:
         assert check_robots(an_entry(), a_spec(), rules, **words) != ALLOWED
 
 
-def test_a_spec_may_ask_in_another_name() -> None:
+def test_a_spec_may_set_another_user_agent() -> None:
     rules = known(RobotsState.FETCHED, text="User-agent: other\nDisallow: /")
 
     assert ask(rules) == ALLOWED
@@ -99,7 +99,7 @@ def test_waiting_ends_with_the_patience() -> None:
     assert ask(rules, entry, host_patience_seconds=50).reason == DecisionReason.HOST_UNAVAILABLE
 
 
-def test_a_server_that_answers_is_there() -> None:
+def test_a_server_that_responds_is_reachable() -> None:
     """Why it was not crawled: its robots.txt failed, not its host."""
     rules = known(RobotsState.UNREACHABLE, unreachable_since_ms=1, status=500)
 
@@ -166,7 +166,7 @@ def test_who_comes_late_has_a_patience_of_its_own() -> None:
     assert ask(rules, an_entry(discovered_at_ms=NOW), host_patience_seconds=60).reason is None
 
 
-def test_an_expired_answer_is_asked_for_again() -> None:
+def test_an_expired_robots_file_is_requested_again() -> None:
     rules = known(RobotsState.FETCHED, expires_at_ms=NOW, text="User-agent: *\nDisallow: /")
 
     assert ask(rules) == FETCH_ROBOTS_FIRST
@@ -213,7 +213,7 @@ def test_a_record_brings_rules_back() -> None:
     assert (record.robots_delay_seconds, record.sitemap_urls) == (3.0, ("http://a.test/s.xml",))
 
 
-def test_an_outcome_is_an_answer() -> None:
+def test_an_outcome_is_a_robots_result() -> None:
     outcome = an_outcome("fetched", kind="robots", robots_text="User-agent: *", status=200, robots_hops=1)
 
     asked = robots_fetch_result(outcome)

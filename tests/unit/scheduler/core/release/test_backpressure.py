@@ -55,7 +55,9 @@ def test_the_list_is_closed() -> None:
         pytest.param(a_backlog(outcomes=(20, 0), settled=(10, 5)), [20, 45], id="both-of-its-own"),
     ],
 )
-def test_credits_are_what_the_ring_has_room_for(backlog: PipelineBacklog, credits_of_two: list[int]) -> None:
+def test_credits_are_the_free_capacity_of_the_pipeline(
+    backlog: PipelineBacklog, credits_of_two: list[int]
+) -> None:
     assert [backlog.release_credits(shard, shards=2, max_lag=100) for shard in (0, 1)] == credits_of_two
 
 

@@ -31,11 +31,11 @@ def around(rules: CachedRobots = OPEN, *, rest: HostBackoff | None = None, **cha
     return replace(ReleaseContext(a_spec(), group, rules, "Strider/1", NOW), **changes)
 
 
-def test_what_nothing_speaks_against_is_asked_for() -> None:
+def test_a_due_and_allowed_url_is_requested() -> None:
     assert decide_release(an_entry(), around()) == ReleaseDecision(ReleaseAction.FETCH_RETRY, an_entry())
 
 
-def test_unknown_robots_are_asked_for_first() -> None:
+def test_unknown_robots_is_requested_first() -> None:
     assert decide_release(an_entry(), around(NO_ROBOTS)).action is ReleaseAction.FETCH_ROBOTS
 
 
@@ -49,7 +49,7 @@ def test_robots_that_may_lie_unread_are_waited_for() -> None:
 
 
 @pytest.mark.req("S3.8.4")
-def test_a_forbidden_url_is_closed_and_told() -> None:
+def test_a_forbidden_url_is_closed_with_a_decision() -> None:
     rules = parse_robots(
         OriginRobots(state=RobotsState.FETCHED, text="User-agent: *\nDisallow: /", expires_at_ms=NOW + 1)
     )

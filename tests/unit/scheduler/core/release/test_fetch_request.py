@@ -13,7 +13,7 @@ LICENCE = RequestLease("1-a-5", issued_at_ms=10, expires_at_ms=20, shard=1, epoc
 
 
 @pytest.mark.req("S3.7.3")
-def test_a_request_says_all_that_is_needed() -> None:
+def test_a_request_has_all_fields_that_the_fetcher_needs() -> None:
     spec = a_spec(headers={"X-A": "1", "X-B": "2"}, user_agent="Other/1", request_timeout_seconds=12.5)
     entry = an_entry("https://www.a.test:444/x", tries=1, error_class="status_server", metadata={"k": "v"})
 
@@ -35,7 +35,7 @@ def test_a_request_has_30_seconds_and_10_megabytes_by_default() -> None:
     assert (request.deadline_ms, request.max_body_bytes) == (30_000, 10 * 1024 * 1024)
 
 
-def test_robots_are_asked_for_in_the_name_of_the_job() -> None:
+def test_robots_is_requested_as_the_user_agent_of_the_job() -> None:
     request = build_fetch_request(
         robots_request_entry(an_entry(metadata={"k": "v"})), a_spec(use_cookies=True), LICENCE
     )

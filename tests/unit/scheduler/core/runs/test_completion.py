@@ -52,7 +52,7 @@ def test_links_that_nobody_has_read_hold_it_back() -> None:
     assert looks(*[unread] * 5)[-1] is CompletionPhase.DRAINING
 
 
-def test_a_shard_that_cannot_say_sends_it_back() -> None:
+def test_a_shard_without_counts_postpones_completion() -> None:
     quiet = CompletionObservation(QUIET)
 
     assert looks(quiet, quiet, CompletionObservation({0: ShardRunCount(is_ready=True)}), quiet) == [

@@ -51,7 +51,7 @@ def test_a_repeat_changes_nothing() -> None:
     assert [orders.apply(event) for event in (PAUSE, PAUSE, RESUME, RESUME)] == [True, False, True, False]
 
 
-def test_a_host_is_barred_until_the_bar_is_lifted() -> None:
+def test_a_host_is_blocked_until_it_is_unblocked() -> None:
     orders = RunControl()
     orders.apply(a_command("block_host", group="a.test", until_ms=50, at_ms=10, reason="asked to"))
     orders.apply(a_command("block_host", group="b.test", at_ms=10))
@@ -65,7 +65,7 @@ def test_a_host_is_barred_until_the_bar_is_lifted() -> None:
     }
 
 
-def test_a_run_whose_budget_is_used_up_is_over_whatever_is_wished() -> None:
+def test_a_run_with_an_exhausted_budget_is_over_despite_any_command() -> None:
     orders = RunControl()
     orders.apply(PAUSE)
 

@@ -107,7 +107,7 @@ def test_only_what_was_on_its_way_before_is_lost(state: str, fetched_at_ms: int,
     assert not BEGUN.is_lost(on_ring)
 
 
-def test_a_page_is_asked_for_once_more_and_then_closed() -> None:
+def test_a_page_is_requested_once_more_and_then_closed() -> None:
     once = retry_lost_page(an_entry(state=EntryState.IN_PROGRESS, fetch_sequence=5), now_ms=7).entry
     assert once is not None
     assert _told(once) == ("pending", "lost_once", 1, 5)
@@ -122,7 +122,7 @@ def _told(record: EntryRecorded) -> tuple[str, str, int, int]:
 
 
 @seeds(3, of=5)
-def test_a_crawl_whose_ring_swallows_pages_comes_to_its_end(seed: int) -> None:
+def test_a_crawl_whose_pipeline_loses_pages_completes(seed: int) -> None:
     """Each page that vanished is asked for again, never more than twice, and by the rules of its host."""
 
     async def scenario() -> None:
@@ -169,7 +169,7 @@ def test_a_page_that_is_swallowed_each_time_is_closed_with_the_reason() -> None:
 
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["one owner", "a second owner"])
-def test_a_ring_that_is_slow_loses_nothing(is_killed: bool) -> None:
+def test_a_slow_pipeline_loses_nothing(is_killed: bool) -> None:
     """However long a page takes: as long as it may come back, it is not asked for again."""
 
     async def scenario() -> None:
