@@ -39,10 +39,10 @@ format: setup ## format the code and sort the imports
 types: setup ## check types, strictly
 	$(BIN)/mypy $(wildcard libs/*/src services/*/src examples/*/src cli/src)
 
-contracts: setup ## write anew what is generated from schemas/, settings and tests
+contracts: setup ## write what is generated from schemas/, settings and tests
 	$(BIN)/python tools/generated.py
 
-lock: setup ## write requirements.lock anew
+lock: setup ## resolve requirements.lock again
 	@tools/lock
 
 up: setup ## start Kafka, PostgreSQL, Valkey and all services here
@@ -74,7 +74,7 @@ slow: setup ## the long tests that `make test` leaves out: a Redis cluster, mill
 wheels: setup ## build every member as a wheel into dist/, and try them in a clean environment
 	@tools/wheels
 
-docs: contracts ## write the generated pages anew (requirements, topics, settings)
+docs: contracts ## write the generated pages (requirements, topics, settings)
 
 clean: ## remove what can be made again (the data of the local stack stays: strider down --wipe)
 	rm -rf dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .venv .strider/tools

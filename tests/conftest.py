@@ -39,7 +39,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lanes:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A single lane keeps its order: unit tests last would be no help to somebody who waits for them."""
+    """A single lane keeps its order: unit tests last would help no developer."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: rank(item.nodeid))
 

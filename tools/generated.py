@@ -1,4 +1,4 @@
-"""Writes every generated file anew, or says which are not current: `tools/generated.py [--check]`.
+"""Writes every generated file, or lists those that are not current: `tools/generated.py [--check]`.
 
 One list, so that `make contracts`, the repository's tests and people mean the same files.
 """

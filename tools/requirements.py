@@ -27,7 +27,7 @@ PAGE = ROOT / "docs" / "requirements.md"
 SCOPE = ROOT / "docs" / "scope.md"
 
 PROCESS_OWNERS = frozenset({"api", "ops", "idx"})
-"""Owners whose lines speak of a running process: a function alone cannot show them."""
+"""Owners whose lines are about a running process: a function alone cannot show them."""
 OUT_OF_CI = frozenset({"slow", "skip", "skipif", "xfail"})
 """Marks that take a test out of the run that CI makes."""
 
@@ -183,7 +183,7 @@ def unknown(marked: MarksOfLines, lines: Lines) -> list[str]:
 
 
 def needs_process(text: str, owner: str) -> bool:
-    """Whether a line speaks of a running process: of api, ops or idx, or of a setting."""
+    """Whether a line is about a running process: of api, ops or idx, or of a setting."""
     return bool(PROCESS_OWNERS & set(re.split(r"[ →]+", owner))) or bool(_VARIABLE.search(text))
 
 

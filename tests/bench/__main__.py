@@ -113,7 +113,7 @@ def read_wish(words: Sequence[str]) -> argparse.Namespace:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measure. A missed bar is told and fails nothing: a busy machine misses bars as well."""
+    """Measure. A missed target is printed and fails nothing: a busy machine misses bars as well."""
     wish = read_wish(sys.argv[1:] if words is None else words)
     is_kept = wish.publish or not wish.short
     bench = Bench(wish.short)

@@ -70,7 +70,7 @@ async def measure() -> list[Cost]:
 
 async def _row(asker: RunnerHarness, origin: str, path: str) -> Cost:
     before = resident_mib("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # noqa: ASYNC240  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5")  # noqa: ASYNC240  # resets the peak
     seconds: list[float] = []
 
     async def once() -> tuple[str, str]:

@@ -31,7 +31,7 @@ class Spread:
 def resident_mib(name: str = "VmHWM", *, of: int | None = None) -> float:
     """Memory of this process, or of another one, by default at its peak.
 
-    What `getrusage` tells as the peak is that of whoever started it, where that was larger.
+    The peak of `getrusage` is that of the parent process, where that was larger.
     """
     lines = Path(f"/proc/{of or 'self'}/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(name + ":"))

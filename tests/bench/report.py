@@ -59,7 +59,7 @@ class Part:
         return cls(**{**told, "rows": tuple(Row(**row) for row in rows)})
 
     def to_json(self) -> dict[str, Any]:
-        """Write it down; whether a row holds is told as well."""
+        """Write it down; whether a row holds is written as well."""
         return {**asdict(self), "rows": [{**asdict(row), "holds": row.holds} for row in self.rows]}
 
 

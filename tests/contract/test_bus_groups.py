@@ -151,7 +151,7 @@ async def _owns(consumer, count: int) -> bool:
 
 
 async def test_a_pause_drops_what_was_fetched_and_loses_nothing(world: World) -> None:
-    """Records that the client had in hand already must come after the resume, in order."""
+    """Records that the client had already fetched must come after the resume, in order."""
     topic, group = await world.create_topic(1), world.unique("group")
     await world.start_group(group, [topic])
     await send(world.bus(), topic, [b"%d" % n for n in range(100)])

@@ -16,7 +16,7 @@ def asked_too_often(site: ServedSite) -> Counter[str]:
 
 
 def assert_only_known_urls_were_asked(site: ServedSite) -> None:
-    """Nobody may ask what the rules forbid, nor guess."""
+    """No request may be made that the rules forbid, nor before they are known."""
     asked = set(site.request_counts())
 
     assert asked & site.plan.forbidden == set()

@@ -203,7 +203,7 @@ class Ring:
         return not sum([await self.services["scheduler"].metric(name) for name in names])
 
     async def until_asked(self, site: ServedSite, *, more: int, seconds: float) -> None:
-        """Wait until the site is asked for more: the ring goes round."""
+        """Wait until the site is asked for more: the pipeline is at work."""
         before = len(site.access_log())
         await until(
             lambda: len(site.access_log()) >= before + more,

@@ -1,7 +1,7 @@
 """Every service is killed in turn in the middle of a crawl, and the end is the same.
 
-Nothing is lost, nothing is stored twice, no host is asked in haste. What a killed fetcher had in hand
-is asked once more, and nothing else is.
+Nothing is lost, nothing is stored twice, no host is asked in haste. What a killed fetcher had in flight is
+requested once more, and nothing else is.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class FetcherKill:
     """Requests of this crawl whose outcome it had told by then."""
 
     def in_hand(self, sites: Sequence[ServedSite]) -> int:
-        """Count requests that were begun before and told to nobody."""
+        """Count requests that were begun before and whose outcome was never published."""
         return sum(line.started < self.at for site in sites for line in site.access_log()) - self.told
 
 

@@ -1,4 +1,4 @@
-"""Two fetchers share the work; one is killed in the middle of it, and nobody starts another."""
+"""Two fetchers share the work; one is killed in the middle of it, and none is started in its place."""
 
 from __future__ import annotations
 

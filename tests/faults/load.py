@@ -1,4 +1,4 @@
-"""Somebody who asks for echoes at a steady rate, and knows what was acknowledged where."""
+"""A client that requests echoes at a steady rate, and knows what was acknowledged where."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Asker:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._run = uuid.uuid4().hex[:8]
-        # Nobody has counted these hosts before, so every test has a ledger of its own.
+        # These hosts were never counted before, so every test has a ledger of its own.
         self.hosts = tuple(f"host-{number}-{self._run}.example" for number in range(HOSTS))
         self._number = 0
         self._waiting: set[asyncio.Task[Any]] = set()

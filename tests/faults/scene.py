@@ -48,7 +48,7 @@ class Scene:
 
     @classmethod
     async def open(cls, part: RunningServer, broker: Broker, yard: Yard) -> Scene:
-        """Note where the topics end, and let nobody read what a failed test may have left there."""
+        """Note where the topics end, so that nothing is read that a failed test may have left there."""
         await broker.skip("echo", ECHO_REQUESTS)
         await broker.skip("tally", ECHOES)
         topics = (ECHO_REQUESTS, ECHOES, TALLIES, ECHO_DLQ, TALLY_DLQ)
@@ -71,13 +71,13 @@ class Scene:
         return "\n".join(service.last_words() for service in self.yard.started)
 
     async def blow(self) -> Blow:
-        """Note how things stand after a kill, before anybody takes over."""
+        """Record the state after a kill, before another process takes over."""
         at = time.time()
         committed = await self.broker.committed("echo", ECHO_REQUESTS)
         return Blow(committed, await self.broker.ends(ECHO_REQUESTS), at)
 
     async def until_drained(self, group: str, topic: Topic[Any]) -> float:
-        """Wait until the group has committed all that is in the topic: for as long as it goes on with it."""
+        """Wait until the group has committed all that is in the topic: for as long as it makes progress."""
         seconds = 0.0
         while (before := await self.broker.committed(group, topic)) != await self.broker.ends(topic):
 
@@ -102,7 +102,7 @@ class Scene:
         await until(is_counted, what="all shards are counted on", tell=self.tell)
 
     async def until_more(self, topic: Topic[Any]) -> float:
-        """Wait until something new stands in the topic: whoever writes it is at work."""
+        """Wait until something new stands in the topic: its writer is at work."""
         before = await self.broker.ends(topic)
 
         async def has_more() -> bool:

@@ -1,4 +1,4 @@
-"""The broker is killed with -9 under load and comes back on its data: everybody waits, says so, goes on."""
+"""The broker is killed with -9 under load and comes back on its data: services wait and report it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WINDOW = ConsumerSettings().buffer_messages
 
 @pytest.mark.req("S2.1.1")
 async def test_a_killed_broker_costs_time_and_nothing_else(scene: Scene, scale: Scale) -> None:
-    """Nobody restarts the services: they say why they wait, and find back by themselves."""
+    """The services are not restarted: they say why they wait, and find back by themselves."""
     echo, tally = scene.echo(), scene.tally()
     await asyncio.gather(echo.until_ready(), tally.until_ready())
     rounds = max(1, scale.rounds // 3)

@@ -1,4 +1,4 @@
-"""Of three brokers one after the other is killed with -9 under load: nobody waits for it to come back."""
+"""Of three brokers one after the other is killed with -9 under load: no service waits for it to come back."""
 
 from __future__ import annotations
 

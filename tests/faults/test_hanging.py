@@ -13,7 +13,7 @@ from tests.processes.services import ADJUSTABLE_ECHO, SESSION_SECONDS
 from .scene import Scene
 
 DEADLINE_SECONDS = SESSION_SECONDS + 1.0
-"""Longer than a session: who waits for a handler must still be a member."""
+"""Longer than a session: a member that waits for a handler must stay in the group."""
 STALL_SECONDS = 3.0
 """The shortest that is taken."""
 END_SECONDS = 5.0
@@ -61,7 +61,7 @@ async def test_a_hanging_handler_is_given_up_at_its_deadline_and_delays_no_other
 
 @pytest.mark.req("S2.1.4", "S2.1.5")
 async def test_a_blocked_event_loop_ends_the_process_with_the_documented_code(scene: Scene) -> None:
-    """The watchdog has a thread of its own; what was in hand comes again to the next process."""
+    """The watchdog has a thread of its own; what was in flight comes again to the next process."""
     settings = {"STALL_THRESHOLD": f"{STALL_SECONDS:g}"}
     echo = scene.yard.start(ADJUSTABLE_ECHO, {"ADJUSTABLE_BLOCK_ON": "block", **settings})
     await echo.until_ready()

@@ -12,13 +12,13 @@ from .scene import Scene
 REQUESTS = 60
 GONE = 25
 MOST_TIMES = 3
-"""That a loss may be told on a machine on which a consumer that was frozen comes back to a rebalance."""
+"""Time for a loss event on a machine on which a consumer that was frozen comes back to a rebalance."""
 
 
 @pytest.mark.parametrize(
     "is_running",
     [
-        pytest.param(False, id="while-nobody-runs"),
+        pytest.param(False, id="while-none-runs"),
         pytest.param(True, id="under-a-running-consumer"),
     ],
 )

@@ -1,4 +1,4 @@
-"""SIGTERM under load: what is in hand is finished and committed, within the grace."""
+"""SIGTERM under load: what is in flight is finished and committed, within the stop timeout."""
 
 from __future__ import annotations
 

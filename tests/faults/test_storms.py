@@ -1,4 +1,4 @@
-"""Members join and leave without a pause: the group goes on counting, and counts right."""
+"""Members join and leave without a pause: the group continues to count, and counts right."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from strider.testing.stack import ServerStack, create_database, drop_database
 
 @pytest.fixture(scope="session")
 def migrated(stack: ServerStack) -> Iterator[str]:
-    """Name a database with every table and no row: copying it is much cheaper than making them anew."""
+    """Name a database with every table and no row: copying it is much cheaper than making them again."""
     dsn = create_database(stack.postgres.address)
     run_sync(upgrade(dsn))
     yield urlsplit(dsn).path[1:]

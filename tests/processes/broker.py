@@ -1,7 +1,7 @@
 """The broker as an outsider sees it: what is in the logs, what is committed.
 
-The witness of every test. It speaks to the broker with the client library alone, so that it shares
-no code with the loop, the speaker and the shard writers that it testifies about.
+The witness of every test. It uses the client library alone, so that it shares no code with the loop, the
+publisher and the shard writers that it testifies about.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Broker:
         await self._admin.close()
 
     async def committed(self, group: str, topic: Topic[Any]) -> dict[int, int]:
-        """Where the group goes on reading, by partition."""
+        """Where the group continues to read, by partition."""
         found = await self._admin.list_consumer_group_offsets(group)
         return {place.partition: each.offset for place, each in found.items() if place.topic == topic.name}
 
@@ -54,7 +54,7 @@ class Broker:
         return {place.partition: offset for place, offset in found.items()}
 
     async def skip(self, group: str, topic: Topic[Any]) -> None:
-        """Let a group without members go on at the end of the topic."""
+        """Set the offsets of a group without members to the end of the topic."""
         if await self.committed(group, topic) == (ends := await self.ends(topic)):
             return
         consumer = AIOKafkaConsumer(bootstrap_servers=self.address, group_id=group, enable_auto_commit=False)

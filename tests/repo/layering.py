@@ -56,7 +56,7 @@ PURE_STDLIB = frozenset(
 PURE_LIBS = frozenset({"urls", "politeness"})
 
 PURE_ENGINES = frozenset({"can_ada", "re2"})
-"""What the pure libraries may have of others: values in, values out, in C++."""
+"""Compiled libraries that the pure libraries may import: values in, values out."""
 
 PURE_PACKAGES = frozenset({"resiliparse", "webencodings"})
 """Packages that a core may use: values in, values out."""
@@ -107,7 +107,7 @@ REGISTRY_HOST = re.compile(
 
 @cache
 def imports(path: Path) -> tuple[tuple[int, str], ...]:
-    """Absolute names of what a file imports; relative imports are resolved below `strider`."""
+    """Return the absolute names of what a file imports; relative imports are resolved below `strider`."""
     return tuple(_imports(path))
 
 
@@ -126,7 +126,7 @@ def _imports(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def member_of(path: Path, root: Path) -> tuple[str, str]:
-    """(kind, name) of the member that a file belongs to: ('libs', 'runtime'), ('cli', 'cli') …"""
+    """Return (kind, name) of the member of a file: ('libs', 'runtime'), ('cli', 'cli') …"""
     parts = path.relative_to(root).parts
     name = parts[parts.index("strider") + 1] if "strider" in parts else parts[0]
     return parts[0], name.removesuffix(".py")
@@ -147,7 +147,7 @@ def _allowed(kind: str, name: str, root: Path) -> frozenset[str]:
 
 
 def wrong_directions(root: Path) -> list[str]:
-    """Imports that point outwards, or from one service into another."""
+    """Find imports that point outwards, or from one service into another."""
     found = []
     for path in shipped(root, with_generated=True):
         kind, name = member_of(path, root)
@@ -164,7 +164,7 @@ def _is_core(path: Path, root: Path) -> bool:
 
 
 def _is_pure(path: Path, root: Path) -> bool:
-    """Whether a file decides and never waits: a core, or one of the libraries that cores are made of."""
+    """Whether a file must be pure: a core, or a library that cores may import."""
     kind, name = member_of(path, root)
     if _in_pure_module(_module_name(path)):
         return True
@@ -181,7 +181,7 @@ def _in_pure_module(module: str) -> bool:
 
 
 def impure_cores(root: Path) -> list[str]:
-    """Imports of a core, or of a pure library, that are neither pure standard library nor pure libraries."""
+    """Find imports of a core, or of a pure library, that are not pure themselves."""
     found = []
     for path in shipped(root, with_generated=True):
         if not _is_pure(path, root):
@@ -200,7 +200,7 @@ def impure_cores(root: Path) -> list[str]:
 
 
 def impure_calls(root: Path) -> list[str]:
-    """Calls in a core, or in a pure library, that need no import to look at the clock, a file or a person."""
+    """Find calls in a core, or in a pure library, that read the clock, a file or a terminal without an import."""
     found = []
     for path in shipped(root, with_generated=True):
         if not _is_pure(path, root):
@@ -216,7 +216,7 @@ def impure_calls(root: Path) -> list[str]:
 
 
 def stray_clients(root: Path) -> list[str]:
-    """Client libraries imported outside of the folder that wraps them."""
+    """Find imports of client libraries outside of the folder that wraps them."""
     found = []
     for path in shipped(root, with_generated=True):
         where = path.relative_to(root).as_posix()
@@ -276,7 +276,7 @@ def _is_listing(decorator: ast.expr) -> bool:
 
 
 def missing_service_files(root: Path) -> list[str]:
-    """Services without the five files that make a service."""
+    """Find services without one of the files of a service."""
     found = []
     for project in sorted([*root.glob("services/*/pyproject.toml"), *root.glob("examples/*/pyproject.toml")]):
         packages = list(project.parent.glob("src/strider/*/"))
@@ -289,7 +289,7 @@ def missing_service_files(root: Path) -> list[str]:
 
 
 def _docstrings(module: ast.Module) -> set[int]:
-    """Identities of the string nodes that only document."""
+    """Return the identities of the string nodes that only document."""
     return {
         id(node.value)
         for node in ast.walk(module)
@@ -298,7 +298,7 @@ def _docstrings(module: ast.Module) -> set[int]:
 
 
 def spelled_topics(root: Path, names: frozenset[str]) -> list[str]:
-    """Topic names written in code; one-word names are left out, for they are words of the language too."""
+    """Find topic names in code; names of one word are left out, because they are common words too."""
     named = {name for name in names if "-" in name}
     found = []
     for path in shipped(root):
@@ -320,25 +320,25 @@ def _lines_with(pattern: re.Pattern[str], root: Path) -> Iterator[tuple[Path, in
 
 
 def machine_paths(root: Path) -> list[str]:
-    """Lines that name a folder of one machine."""
+    """Find lines that name a folder of one machine."""
     return [f"{path}:{number}" for path, number in _lines_with(MACHINE_PATH, root)]
 
 
 def registry_hosts(root: Path) -> list[str]:
-    """Lines that name the host of a package registry: the lock and the tools go by package name alone."""
+    """Find lines that name the host of a package registry: packages are named by name alone."""
     own = Path("tests/repo/layering.py")
     return [f"{path}:{number}" for path, number in _lines_with(REGISTRY_HOST, root) if path != own]
 
 
 def namespace_breakers(root: Path) -> list[str]:
-    """A `strider/__init__.py` would hide every other member."""
+    """Find every `strider/__init__.py`: it would hide the other members."""
     return [
         str(path.relative_to(root)) for path in tracked(root) if path.parts[-2:] == ("strider", "__init__.py")
     ]
 
 
 def spelled_versions(root: Path) -> list[str]:
-    """Members that name a version of their own instead of taking the one in VERSION."""
+    """Find members that name a version of their own instead of taking the one in VERSION."""
     members = [path for path in tracked(root) if path.name == "pyproject.toml" and path.parent != root]
     return [
         str(path.relative_to(root)) for path in members if re.search(r"(?m)^version\s*=", path.read_text())
@@ -347,11 +347,14 @@ def spelled_versions(root: Path) -> list[str]:
 
 @cache
 def _declared(project: Path) -> frozenset[str]:
-    """Names of the distributions that a member asks for, its optional parts included."""
-    told = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
-    asked = [*told.get("dependencies", ()), *chain(*told.get("optional-dependencies", {}).values())]
-    names = {_canonical(re.split(r"[\s\[<>=!~;]", name, maxsplit=1)[0]) for name in asked}
-    return frozenset(names | {_canonical(told["name"])})
+    """Return the distributions that a member declares, its optional parts included."""
+    project_table = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
+    declared = [
+        *project_table.get("dependencies", ()),
+        *chain(*project_table.get("optional-dependencies", {}).values()),
+    ]
+    names = {_canonical(re.split(r"[\s\[<>=!~;]", name, maxsplit=1)[0]) for name in declared}
+    return frozenset(names | {_canonical(project_table["name"])})
 
 
 def _canonical(name: str) -> str:
@@ -359,7 +362,7 @@ def _canonical(name: str) -> str:
 
 
 def undeclared_dependencies(root: Path) -> list[str]:
-    """Imports of packages that the member does not ask for: a shared environment would hide them."""
+    """Find imports of packages that the member does not declare: a shared environment would hide them."""
     providers = packages_distributions()
     found = []
     for path in shipped(root, with_generated=True):
@@ -373,6 +376,6 @@ def undeclared_dependencies(root: Path) -> list[str]:
                 wanted = {_canonical(name) for name in providers.get(parts[0], ())}
             if parts[0] not in sys.stdlib_module_names and wanted and not wanted & declared:
                 found.append(
-                    f"{path.relative_to(root)}:{line}: {module} is not asked for in its pyproject.toml"
+                    f"{path.relative_to(root)}:{line}: {module} is not declared in its pyproject.toml"
                 )
     return found

@@ -6,6 +6,7 @@ Each rule takes the root of a tree and returns what breaks it, so that it can be
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import cache
@@ -14,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from .sources import names, parts_of, python_files, shipped, tree
+from .sources import labels_of_tests, names, parts_of, python_files, shipped, tree, written
 
 MOST_MODULES = 14
 """Modules in one folder, its `__init__` not counted; more hide each other."""
@@ -35,6 +36,11 @@ def glossary(root: Path) -> dict[str, Any]:
     return {"terms": [], "allowed": {}, "banned_turns": {}} | loaded
 
 
+def banned_turns(root: Path) -> dict[re.Pattern[str], str]:
+    """Return the glossary's banned turns of phrase, each with what to write instead."""
+    return {re.compile(pattern): better for pattern, better in glossary(root)["banned_turns"].items()}
+
+
 def _banned_words(root: Path) -> frozenset[str]:
     return frozenset(word for term in glossary(root)["terms"] for word in term["instead_of"])
 
@@ -49,6 +55,22 @@ def foreign_words(root: Path) -> list[str]:
             if wrong and name.text not in allowed:
                 place = f"{path.relative_to(root)}:{name.line}"
                 found.append(f"{place}: {name.kind} {name.text}: {', '.join(wrong)} is not in the glossary")
+    return found
+
+
+def foreign_words_in_tests(root: Path) -> list[str]:
+    """Find tests, and ids of their cases, with words that the glossary replaces or bans."""
+    banned, turns = _banned_words(root), banned_turns(root)
+    found = []
+    for path in written(root):
+        for label in labels_of_tests(path):
+            words = re.split(r"[\W_]+", label.text)
+            text = " ".join(words)
+            wrong = sorted(banned & {word.lower() for word in words})
+            wrong += [match[0] for turn in turns if (match := turn.search(text))]
+            if wrong:
+                place = f"{path.relative_to(root)}:{label.line}"
+                found.append(f"{place}: {label.kind} {label.text}: {', '.join(wrong)} is not in the glossary")
     return found
 
 

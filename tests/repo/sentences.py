@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from .names import glossary
-from .sources import comments, docstrings, messages, shipped, tracked, tree
+from .names import banned_turns, glossary
+from .sources import comments, docstrings, messages, shipped, tracked, tree, written
 
 MOST_PROSE_COLUMNS = 110
 MOST_SUMMARY_CHARS = 90
@@ -49,26 +49,30 @@ def unfit_module_summaries(root: Path) -> list[str]:
     return found
 
 
-def _turns(root: Path) -> dict[re.Pattern[str], str]:
-    return {re.compile(pattern): better for pattern, better in glossary(root)["banned_turns"].items()}
-
-
 def _descriptions(path: Path) -> Iterator[tuple[int, str]]:
     yield from ((line, text) for line, _kind, text in docstrings(path))
     yield from comments(path)
-    yield from messages(path)
+
+
+def _riddles(root: Path, texts: Iterable[tuple[Path, int, str]]) -> list[str]:
+    turns = banned_turns(root)
+    return [
+        f"{path.relative_to(root)}:{line}: {match[0]!r}: write {better}"
+        for path, line, text in texts
+        for pattern, better in turns.items()
+        if (match := pattern.search(text))
+    ]
 
 
 def riddles(root: Path) -> list[str]:
     """Find banned turns of phrase in docstrings, comments and messages of the source."""
-    found = []
-    turns = _turns(root)
-    for path in shipped(root):
-        for line, text in _descriptions(path):
-            for pattern, better in turns.items():
-                if match := pattern.search(text):
-                    found.append(f"{path.relative_to(root)}:{line}: {match[0]!r}: write {better}")
-    return found
+    texts = ((path, *text) for path in shipped(root) for text in (*_descriptions(path), *messages(path)))
+    return _riddles(root, texts)
+
+
+def riddles_in_tests(root: Path) -> list[str]:
+    """Find banned turns of phrase in docstrings and comments of tests and tools."""
+    return _riddles(root, ((path, *text) for path in written(root) for text in _descriptions(path)))
 
 
 def prose_lines(page: Path) -> Iterator[tuple[int, str]]:
@@ -96,19 +100,13 @@ def _pages(root: Path) -> Iterator[Path]:
 
 def riddles_in_prose(root: Path) -> list[str]:
     """Find banned turns of phrase in Markdown pages and in the descriptions of topics and events."""
-    found = []
-    turns = _turns(root)
     texts = [(page, number, line) for page in _pages(root) for number, line in prose_lines(page)]
     for path in sorted(tracked(root)):
         parts = path.relative_to(root).parts
         if path.suffix in {".yaml", ".avsc"} and parts[0] == "schemas" and "released" not in parts:
             lines = path.read_text(encoding="utf-8").splitlines()
             texts += [(path, number, line) for number, line in enumerate(lines, 1)]
-    for path, number, line in texts:
-        for pattern, better in turns.items():
-            if match := pattern.search(line):
-                found.append(f"{path.relative_to(root)}:{number}: {match[0]!r}: write {better}")
-    return found
+    return _riddles(root, texts)
 
 
 def wide_prose(root: Path) -> list[str]:

@@ -16,12 +16,14 @@ __all__ = [
     "Name",
     "comments",
     "docstrings",
+    "labels_of_tests",
     "messages",
     "names",
     "python_files",
     "shipped",
     "tracked",
     "tree",
+    "written",
 ]
 
 
@@ -30,7 +32,7 @@ class Name:
     """A name that a source file declares."""
 
     kind: str
-    """module, class, function, method or field."""
+    """module, class, function, method or field; of a test also test or case."""
     text: str
     path: Path
     line: int
@@ -61,6 +63,11 @@ def shipped(root: Path, *, with_generated: bool = False) -> Iterator[Path]:
     yield from (path for path in files if "src" in path.relative_to(root).parts)
 
 
+def written(root: Path) -> Iterator[Path]:
+    """Yield the Python files that do not ship: tests and tools."""
+    yield from (path for path in python_files(root) if "src" not in path.relative_to(root).parts)
+
+
 @cache
 def tree(path: Path) -> ast.Module:
     """Return a file as a syntax tree, read once for all rules."""
@@ -72,6 +79,15 @@ def names(path: Path) -> Iterator[Name]:
     if path.stem not in {"__init__", "__main__"}:
         yield Name("module", path.stem, path, 1)
     yield from _names_in(tree(path).body, path, in_class=False)
+
+
+def labels_of_tests(path: Path) -> Iterator[Name]:
+    """Yield the names of test functions, and the ids of their cases."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_"):
+            yield Name("test", node.name, path, node.lineno)
+        elif isinstance(node, ast.keyword) and node.arg == "id" and isinstance(node.value, ast.Constant):
+            yield Name("case", str(node.value.value), path, node.value.lineno)
 
 
 def _names_in(body: list[ast.stmt], path: Path, *, in_class: bool) -> Iterator[Name]:

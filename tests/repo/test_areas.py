@@ -28,7 +28,7 @@ def folders_that_need_servers(root: Path) -> set[str]:
 @pytest.mark.req("S4.11.8")
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda path: path.parent.name)
 def test_each_service_and_library_has_tests_in_a_folder_of_its_name(member: Path) -> None:
-    """Whoever changes one runs its tests, and must not search for them."""
+    """A change to one of them runs its tests, without a search for them."""
     name = member.parent.name.replace("-", "_")
 
     assert [path for path in TESTS.glob(f"*/{name}/**/test_*.py") if path.stat().st_size]

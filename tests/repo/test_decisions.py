@@ -45,7 +45,7 @@ def test_what_is_no_record_of_a_decision_is_rejected(tmp_path: Path) -> None:
 
 
 def reason_given(text: str, choice: str) -> str:
-    """The paragraph that goes on, or follows, where a choice is named; empty where it is not."""
+    """The paragraph that continues, or follows, where a choice is named; empty where it is not."""
     return " ".join(text.partition(choice)[2].strip().split("\n\n")[0].split())
 
 
@@ -79,5 +79,5 @@ def test_the_lack_of_a_frequency_for_domains_has_a_reason() -> None:
     assert "learns its own interval" in reason_given(text, "**Why no frequency for each domain:**")
 
 
-def test_a_choice_that_nobody_has_explained_has_no_reason() -> None:
+def test_an_unexplained_choice_has_no_reason() -> None:
     assert reason_given("## Why\n\nBecause.\n", "## Why not") == ""

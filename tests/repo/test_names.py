@@ -23,6 +23,7 @@ Rule = Callable[[Path], list[str]]
 
 RULES: dict[Rule, dict[str, str]] = {
     names.foreign_words: {"docs/glossary.yaml": GLOSSARY, SOURCE: "def say_it(): ..."},
+    names.foreign_words_in_tests: {"docs/glossary.yaml": GLOSSARY, "tests/test_x.py": "def test_say(): ..."},
     names.repeated_classes: {SOURCE: "class A: ...", "libs/b/src/strider/b/x.py": "class A: ..."},
     names.crowded_folders: {f"libs/a/src/strider/a/m{number}.py": "" for number in range(15)},
     names.prefix_families: {f"libs/a/src/strider/a/loop_{name}.py": "" for name in "abc"},
@@ -32,6 +33,10 @@ RULES: dict[Rule, dict[str, str]] = {
     sentences.questioning_docstrings: {SOURCE: '"""What is this?"""'},
     sentences.unfit_module_summaries: {SOURCE: '"""No full stop"""\nx = 1'},
     sentences.riddles: {"docs/glossary.yaml": GLOSSARY, SOURCE: "# for whoever reads this"},
+    sentences.riddles_in_tests: {
+        "docs/glossary.yaml": GLOSSARY,
+        "tests/test_x.py": "def test_x():\n    'As whoever reads this.'",
+    },
     sentences.riddles_in_prose: {"docs/glossary.yaml": GLOSSARY, "docs/x.md": "for whoever reads this"},
     sentences.wide_prose: {"docs/x.md": "word " * 30},
     sentences.undeclared_log_events: {SOURCE: "_log.info('Partition revoked')"},
@@ -49,6 +54,24 @@ def test_the_tree_keeps_the_rule(rule: Rule) -> None:
     found = rule(ROOT)
 
     assert len(found) <= BASELINE.get(rule.__name__, 0), "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def test_a_page_that_whoever_reads(): ...",
+        "class TestPages:\n    async def test_they_say_so(self): ...",
+        "import pytest\n\ncase = pytest.param(1, id='what to say')",
+        "import pytest\n\ncase = pytest.param(1, id='for-whoever-reads')",
+    ],
+)
+def test_a_test_and_the_id_of_a_case_use_words_of_the_glossary(text: str, tmp_path: Path) -> None:
+    for name, content in {"docs/glossary.yaml": GLOSSARY, "tests/test_x.py": text}.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.write_text(content)
+
+    assert len(names.foreign_words_in_tests(tmp_path)) == 1
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)

@@ -1,6 +1,6 @@
-"""Crawl specs and sources: every field can be set by somebody and is read by something, or is listed here.
+"""Crawl specs and sources: every field can be set in some way and is read by something, or is listed here.
 
-A field without a way to set it is dead; one that nobody reads is a promise that is not kept. Readers are
+A field without a way to set it is dead; one that nothing reads is a promise that is not kept. Readers are
 found as attributes of what the code calls `spec`, and of `source` where `SourceSaved` is known.
 """
 
@@ -30,7 +30,7 @@ PLACE = "http://127.0.0.1/"
 SPEC_INTERNAL = frozenset({"crawl_spec_id"})
 """Derived from the others."""
 SOURCE_INTERNAL = frozenset({"created_at_ms", "updated_at_ms", "updated_by"})
-"""Written by whoever saves it."""
+"""Written by the code that saves it."""
 
 SPEC_WITHOUT_WAY = frozenset(
     {
@@ -242,7 +242,7 @@ def test_every_field_of_a_spec_can_be_set_or_stands_open() -> None:
 
 @pytest.mark.req("S5.3.8", part="fields of crawl specs against the code that reads them")
 def test_every_field_of_a_spec_is_read_or_stands_open() -> None:
-    """What is set and not obeyed misleads whoever set it."""
+    """What is set and not obeyed misleads the operator who set it."""
     assert names(CrawlSpecDeclared) - read_of("spec") == SPEC_WITHOUT_READER
 
 
@@ -255,7 +255,7 @@ def test_every_field_of_a_source_can_be_set_or_stands_open() -> None:
 
 @pytest.mark.req("S5.3.8", part="fields of sources against the code that reads them")
 def test_every_field_of_a_source_is_read_or_stands_open() -> None:
-    """What is set and not obeyed misleads whoever set it."""
+    """What is set and not obeyed misleads the operator who set it."""
     read = read_of("source", known="SourceSaved")
 
     assert names(SourceSaved) - read - SOURCE_INTERNAL == SOURCE_WITHOUT_READER

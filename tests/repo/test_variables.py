@@ -32,7 +32,7 @@ OPEN = frozenset(
         "WORKER_ID",
     }
 )
-"""Variables that lines name and no service has. Whoever adds one moves it from here into the cases below."""
+"""Variables that lines name and no service has. One that is added moves into the cases below."""
 
 WITHOUT_EFFECT = frozenset({"S1.14.10"})
 """Lines about a setting whose effect on a running process no test shows whole."""
@@ -60,7 +60,7 @@ def values(variable: str, environ: dict[str, str]) -> list[Any]:
 
 
 def test_every_variable_of_a_line_is_a_setting_or_stands_open() -> None:
-    """A variable that is named and read by nobody is worse than none: people set it and wonder."""
+    """A variable that is named and that no service reads is worse than none: people set it and wonder."""
     settings = {setting.variable for known in settings_classes() for setting in setting_fields(known)}
 
     assert named().keys() - settings == OPEN
@@ -99,7 +99,7 @@ def test_a_variable_has_the_default_of_its_line_and_changes_what_is_loaded(
 
 
 def test_every_variable_of_a_line_is_tried_here() -> None:
-    """The cases above follow the lines, not somebody's memory."""
+    """The cases above follow the lines, not the author's memory."""
     assert {case[0] for case in CASES} == named().keys() - OPEN
 
 

@@ -49,7 +49,7 @@ async def _serve(size_bytes: int) -> None:
     page = http_response(b"x" * size_bytes) if size_bytes else ANSWER
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: _Server(page), "127.0.0.1", 0, backlog=1024)
-    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201  # whoever started us waits for it
+    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201  # the parent process waits for it
     await server.serve_forever()
 
 

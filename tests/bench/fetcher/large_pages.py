@@ -66,7 +66,7 @@ class _Server(asyncio.Protocol):
 async def _serve() -> None:
     raise_open_file_limit(4_000)
     server = await asyncio.get_running_loop().create_server(_Server, "127.0.0.1", 0, backlog=2048)
-    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201  # whoever started us waits for it
+    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201  # the parent process waits for it
     await server.serve_forever()
 
 
@@ -140,7 +140,7 @@ def _main(what: str, *more: str) -> None:
         uvloop.run(_serve())
         return
     url, at_a_time = more
-    print(json.dumps(uvloop.run(_asked(url, at_a_time=int(at_a_time)))))  # noqa: T201  # whoever started us
+    print(json.dumps(uvloop.run(_asked(url, at_a_time=int(at_a_time)))))  # noqa: T201  # the parent process reads it
 
 
 if __name__ == "__main__":

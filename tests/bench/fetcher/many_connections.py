@@ -57,12 +57,12 @@ async def _serve(*, is_encrypted: bool) -> None:
     server = await asyncio.get_running_loop().create_server(
         lambda: _Server(seconds), "127.0.0.1", 0, backlog=2048, ssl=context
     )
-    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201  # whoever started us waits for it
+    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201  # the parent process waits for it
     await server.serve_forever()
 
 
 async def _asked(url: str, *, at_a_time: int, rounds: int) -> dict[str, float]:
-    """Ask in rounds; the connections are opened in one that is not counted, and opening them is told too."""
+    """Send requests in rounds; the first, in which connections are opened, is returned apart."""
     raise_open_file_limit(2 * at_a_time)
     lookup = lookup_from(good_localhost=["127.0.0.1"])
     ca_file = str(CERTIFICATES / "authority.pem")
@@ -127,7 +127,7 @@ def _main(what: str, *more: str) -> None:
         return
     url, at_a_time, rounds = more
     found = uvloop.run(_asked(url, at_a_time=int(at_a_time), rounds=int(rounds)))
-    print(json.dumps(found))  # noqa: T201  # whoever started us reads it
+    print(json.dumps(found))  # noqa: T201  # the parent process reads it
 
 
 if __name__ == "__main__":

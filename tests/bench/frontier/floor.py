@@ -1,7 +1,7 @@
 """The least that the working set costs: its commands alone, with nothing decided by them.
 
 The same keys, and values of the same size, as the frontier's functions write, from a script that reads no
-header, fences nobody, looks at no clock and keeps no counts. What these take beyond it is what their
+header, fences no owner, reads no clock and keeps no counts. What these take beyond it is what their
 promises cost; what this takes itself no script could save, as long as an entry has a record of its own.
 """
 

@@ -77,7 +77,7 @@ def entry(number: int, now_ms: int) -> EntryRecorded:
 
 
 def measure(kafka: str, directory: Path, *, rounds: int, count: int) -> list[Row]:
-    """Rebuild one shard several times, and take the best round: the others waited for somebody else."""
+    """Rebuild one shard several times, and take the best round: the others waited for other processes."""
     valkey, garbage = start_valkey(directory / "rebuild"), gc.get_threshold()
     try:
         rates = uvloop.run(_rebuild(kafka, valkey.address, rounds=rounds, count=count))

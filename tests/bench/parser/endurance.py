@@ -1,6 +1,6 @@
 """How much memory does a worker hold, after very many pages? Real workers, real documents and synthetic ones.
 
-One page in a hundred is a large one. What is told is the most that any of the workers held between its pages
+One page in a hundred is a large one. The figure is the most that any of the workers held between its pages
 or at one, by the kernel's own count; and how many were let go because they had grown.
 """
 

@@ -2,8 +2,9 @@
 
 CPU of every process that is ours: the service's and its worker's. The bare extraction is what the worker's
 own clock says of each page, on the event itself: the same reading on a machine that does nothing else takes
-a third less, as two busy cores take from each other, and that is told beside it. The hand-over is measured
-with a page that was read before, and on one core: else it would be a small difference of large figures.
+a third less, as two busy cores take from each other, and its figure stands beside it. The hand-over is
+measured with a page that was read before, and on one core: else it would be a small difference of large
+figures.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What a page costs: Scrapy, Colly, `strider crawl` and the whole pipeline on one generated site.
 
 All run in turn on the same cores, some rounds of each, one request at a time to a host and no delay. Each
-round has a site of its own, so that nobody has met it. Medians of the rounds; ratios say more than figures.
+round has a site of its own, so that no crawler has state of it. Medians of the rounds; ratios say more than
+figures.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """python -m tests.bench.pipeline.floor URL OUTPUT: the least cost of a page with our transport and parser.
 
-A crawler without any promise: URLs in sets, one task a host, robots.txt asked and not read, nothing checked,
-kept, told or made good. What `strider crawl` takes beyond this is what the ring costs; what this takes itself
-is what no ring can save.
+A crawler without any promise: URLs in sets, one task a host, robots.txt requested and not read, nothing
+checked, stored, published or repeated. What `strider crawl` takes beyond this is the cost of the pipeline;
+what this takes itself no pipeline can save.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Other crawlers and our own command line, run as processes; what each took is told by the system.
+"""Other crawlers and our own command line, run as processes; what each took is reported by the system.
 
 They are installed into a throwaway place under .strider/bench. What cannot be installed here is a
 reason, not a failure: its row says so.
@@ -64,7 +64,7 @@ class Crawler:
         output.unlink(missing_ok=True)
         words = [word.format(url=url, output=output, pages=pages) for word in self.command]
         environment = {**os.environ, **self.environment, "PYTHONPYCACHEPREFIX": str(PLACE / "compiled")}
-        # Where this is set every start compiles every library: nobody who crawls pays for that twice.
+        # Where this is set every start compiles every library: a real crawl pays for that once.
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         began = time.monotonic()
         process = subprocess.Popen(  # the programs are named in this file

@@ -66,7 +66,7 @@ class Pipeline:
         return Run(pages, wall_seconds, own), spent
 
     async def _until_stored(self, job_id: str, pages: int) -> None:
-        """Look now and then over one connection: looking often, or anew, would be measured with the rest."""
+        """Look now and then over one connection: more or newer ones would be measured too."""
         connection = await asyncpg.connect(self._servers.dsn)
 
         async def is_stored() -> bool:

@@ -31,7 +31,7 @@ async def test_an_outcome_counts_until_it_is_concluded(frontier: FrontierWorld) 
 async def test_an_entry_is_not_released_between_its_outcome_and_its_disposition(
     frontier: FrontierWorld,
 ) -> None:
-    """The record is committed a quarter of a second later; the group goes on meanwhile."""
+    """The record is committed a quarter of a second later; the group continues meanwhile."""
     await frontier.open()
     await frontier.accept(page("x"), page("y"))
     lease = await frontier.release_one()
@@ -166,7 +166,7 @@ async def test_a_closed_entry_whose_outcome_never_comes_is_not_named_again(front
     ("fate", "figures", "standing"),
     [
         pytest.param(EntryDisposition.QUEUE, (1, 0, 0), LookupStatus.OPEN, id="queue"),
-        pytest.param(EntryDisposition.PIPELINE, (0, 0, 1), LookupStatus.OPEN, id="ring"),
+        pytest.param(EntryDisposition.PIPELINE, (0, 0, 1), LookupStatus.OPEN, id="pipeline"),
         pytest.param(EntryDisposition.CLOSE, (0, 0, 0), LookupStatus.SEEN, id="close"),
         pytest.param(EntryDisposition.CLOSE_AND_FORGET, (0, 0, 0), LookupStatus.UNKNOWN, id="forget"),
     ],

@@ -42,7 +42,7 @@ async def test_what_is_open_anywhere_is_open(frontier: FrontierWorld, where: str
 
 
 async def test_what_was_forgotten_may_come_again(frontier: FrontierWorld) -> None:
-    """A late link, a seed of the same day: it is counted from the beginning, and whoever comes finds it."""
+    """A late link, a seed of the same day: it is counted from the beginning, and the next owner finds it."""
     await frontier.open()
     await frontier.accept(page("x"))
     await frontier.conclude_entry(page("x"), EntryDisposition.CLOSE)

@@ -143,7 +143,7 @@ async def test_a_lease_that_ran_out_cannot_be_marked(frontier: FrontierWorld) ->
     part="a lease runs out and its URL is requested again; its time is that of the request, not an hour",
 )
 async def test_a_lease_that_was_never_started_runs_out(frontier: FrontierWorld) -> None:
-    """The request was lost on its way; the group goes on, the entry waits for its fate."""
+    """The request was lost on its way; the group continues, the entry waits for its disposition."""
     await frontier.open()
     await frontier.accept(page("x"), page("y"))
     lease = await frontier.release_one(lease_ms=20)

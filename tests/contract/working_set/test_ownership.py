@@ -68,7 +68,7 @@ async def test_an_older_owner_is_fenced_from_every_call(frontier: FrontierWorld,
 
 @pytest.mark.parametrize("call", [*CALLS, *REBUILDING])
 async def test_a_shard_that_was_not_built_refuses_every_call(frontier: FrontierWorld, call: Call) -> None:
-    """An empty working set would accept everything anew and forget what is in flight."""
+    """An empty working set would accept everything again and forget what is in flight."""
     await frontier.working_set.take_over(SHARD, EPOCH)
 
     with pytest.raises(ShardNotReady):

@@ -91,7 +91,7 @@ async def test_a_parked_entry_is_open_and_accepted_once(frontier: FrontierWorld)
 
 
 async def test_a_late_entry_beyond_the_capacity_is_deferred(frontier: FrontierWorld) -> None:
-    """A run that is paused must not fill its groups' room with what nobody may ask for."""
+    """A run that is paused must not fill its groups' queues with entries that may not be requested."""
     await limited(frontier, QueueLimits(entries_per_group=1, horizon_ms=HOUR_MS))
     await frontier.accept(page("a"), page("b"))
     before = await full(frontier)

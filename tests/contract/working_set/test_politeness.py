@@ -127,7 +127,7 @@ async def test_a_late_outcome_moves_the_clock_too(frontier: FrontierWorld) -> No
 
 
 async def test_a_started_lease_that_runs_out_is_taken_to_have_begun_late(frontier: FrontierWorld) -> None:
-    """Nobody said when its head was written; the fetcher had two seconds for it."""
+    """It is unknown when its head was written; the fetcher had two seconds for it."""
     await frontier.open(HostGroupState("a.test", delay_ms=LONG_MS))
     await frontier.accept(page("1"), page("2"))
     lease = await frontier.release_one()

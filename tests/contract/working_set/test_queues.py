@@ -92,7 +92,7 @@ async def test_of_what_comes_again_failures_and_stale_pages_come_first(frontier:
 
 
 async def test_the_best_groups_come_first_where_not_all_may_go(frontier: FrontierWorld) -> None:
-    """The limit is what the ring can take: it is spent on what matters."""
+    """The limit is the capacity of the pipeline: it is spent on what matters."""
     await frontier.open()
     await frontier.accept(page("x", "low.test", priority=1), page("x", "high.test", priority=3))
 

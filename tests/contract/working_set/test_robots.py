@@ -43,7 +43,7 @@ async def test_a_group_with_many_places_waits_for_its_robots_request(frontier: F
 
 
 async def test_a_started_or_lost_lease_is_not_swapped(frontier: FrontierWorld) -> None:
-    """Somebody is asking for its page already."""
+    """Another request for its page is in flight already."""
     await frontier.open()
     await frontier.accept(page("x"), page("y", "b.test"))
     one, two = (await frontier.release()).leases

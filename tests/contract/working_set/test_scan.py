@@ -22,7 +22,7 @@ async def everything(
 
 
 async def test_a_scan_shows_every_open_entry_and_where_it_is(frontier: FrontierWorld) -> None:
-    """Also what is due later and what is leased; whoever cancels a run must miss nothing."""
+    """Also what is due later and what is leased; the cancellation of a run must miss nothing."""
     await frontier.open()
     waiting = [page(f"w{number}", execution_id="old") for number in range(700)]
     later = page("later", "b.test", due_at_ms=10**13)
@@ -41,7 +41,7 @@ async def test_a_scan_shows_every_open_entry_and_where_it_is(frontier: FrontierW
 
 
 async def test_a_scan_of_one_place_leaves_the_others_out(frontier: FrontierWorld) -> None:
-    """Few entries are on their way round, and many wait: whoever looks for those must not read these."""
+    """Few entries are on their way round, and many wait: a search for those must not read these."""
     await frontier.open()
     await frontier.accept(page("first", "c.test"))
     release = await frontier.working_set.release(SHARD, EPOCH, limit=1, lease_ms=LEASE_MS)

@@ -97,7 +97,7 @@ async def test_a_seed_that_joins_an_open_page_is_the_one_that_is_known(frontier:
 
 
 async def test_many_refusals_are_recorded_in_one_call(frontier: FrontierWorld) -> None:
-    """Accepted and refused pages of a batch are told together, whichever are more."""
+    """Accepted and refused pages of a batch are sent together, whichever are more."""
     await frontier.open()
     refused = [page(f"refused-{number}") for number in range(2_100)]
     seen = [RefusedFingerprint("news", key_fingerprint(entry.url_key)) for entry in refused]

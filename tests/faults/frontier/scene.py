@@ -115,7 +115,7 @@ class Frontier:
         return named.crawl_spec_id
 
     def sow(self, site: ServedSite, job_id: str) -> None:
-        """Send the site's seed as anybody would."""
+        """Send the site's seed as any client would."""
         seed = {"url": site.plan.seeds[0], "job_id": job_id, "crawl_spec_id": self.declare()}
         self._produce("seeds-submitted", json.dumps(seed).encode())
 
@@ -169,7 +169,7 @@ class Blow:
 
     at: float
     told: int
-    """Requests of this crawl whose outcome had been told by then."""
+    """Requests of this crawl whose outcome was published by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +184,11 @@ class Findings:
     overlaps: int
     refetched: Counter[str]
     in_flight: int
-    """Requests that were begun before a blow and told to nobody by then, over all blows."""
+    """Requests begun before a fault whose outcome was not published by then, over all faults."""
     unanswered: int
     """Those of them that a site was still answering."""
     astray: tuple[str, ...]
-    """URLs that nobody may ask."""
+    """URLs that robots.txt forbids."""
 
 
 class Crawl:
@@ -275,7 +275,7 @@ class Crawl:
         )
 
     async def story(self, hosts: Iterable[str]) -> str:
-        """Tell what hosts saw, and what was told of it, in seconds of this crawl."""
+        """Return what hosts saw, and what was published about it, in seconds of this crawl."""
         wanted = set(hosts)
         wall = time.time() - time.monotonic() + self._began
         lines = [(blow.at - self._began, "blow") for blow in self.blows]

@@ -1,7 +1,7 @@
 """Whatever happens to Redis in the middle of a crawl, hosts are asked politely and nothing is lost.
 
-Redis may lose what it was told, come back older, answer late, by half, with a refusal or not at all, and
-its clock may jump. What was in flight then may be asked once more; nothing else is.
+Redis may lose what was written, come back older, reply late, in part, with an error or not at all, and its
+clock may jump. What was in flight then may be requested again; nothing else is.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ async def _rolled_back(frontier: Frontier, crawl: Crawl) -> None:
 
 
 async def _rolled_back_without_owner(frontier: Frontier, crawl: Crawl) -> None:
-    """Nobody is left who knows how far it was."""
+    """No process is left that knows how far it was."""
     await _snapshot(frontier)
     await crawl.until_asked(more=4)
     await crawl.blow(instead=True)
@@ -157,7 +157,7 @@ async def _out(frontier: Frontier, began: float) -> None:
 
 
 async def _torn(frontier: Frontier, crawl: Crawl) -> None:
-    """Answers end in the middle: what was asked was done, and nobody knows of it."""
+    """Answers end in the middle: the commands were executed, and no client knows of it."""
     for _ in range(3):
         frontier.wire.apply(lambda wire: setattr(wire, "truncated_responses", 5))
         await crawl.until_asked(more=2)

@@ -189,7 +189,7 @@ async def test_pages_are_served_before_the_broker_is_reachable(
 async def test_a_broker_that_falls_silent_costs_no_promise(
     stack: ServerStack, topics: str, start: Start, database: str
 ) -> None:
-    """No 202 without its acknowledgement, and it goes on by itself."""
+    """No 202 without its acknowledgement, and it continues by itself."""
     if not stack.kafka.is_ours:
         pytest.skip("this broker is somebody else's")
     process = start(topics, database, STRIDER_API_PUBLISH_TIMEOUT_SECONDS="1s")
@@ -211,7 +211,7 @@ async def _is_accepted(client: httpx.AsyncClient, seed: dict[str, str]) -> bool:
 
 
 async def test_a_database_that_is_away_costs_no_seed(topics: str, start: Start, database: str) -> None:
-    """Pages wait, seeds go on."""
+    """Pages wait, seeds are accepted."""
     address = urlsplit(database)
     async with faulty_tcp_proxy(address.hostname or "", address.port or 5432) as (wire, port):
         near = urlunsplit(address._replace(netloc=address.netloc.replace(str(address.port), str(port))))

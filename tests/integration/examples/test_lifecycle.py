@@ -191,7 +191,7 @@ class Broken:
 
 
 async def test_a_consumer_that_dies_while_it_stops_has_not_stopped_in_order() -> None:
-    """Exit code 0 promises that everything in hand was finished and committed."""
+    """Exit code 0 promises that everything in flight was finished and committed."""
 
     def build(process: ServiceContext[TallySettings]) -> ServiceDefinition:
         wiring = build_tally(process)

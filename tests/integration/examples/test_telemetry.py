@@ -70,7 +70,7 @@ async def test_sampled_spans_reach_the_collector_and_the_trace_continues() -> No
 
 
 async def test_a_collector_that_is_down_changes_nothing() -> None:
-    """One line, a counter, and the crawl goes on at its speed; stopping does not wait for it either."""
+    """One line, a counter, and the crawl continues at its speed; stopping does not wait for it either."""
     broker = a_broker()
     environ = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{closed_port()}",

@@ -79,7 +79,7 @@ async def test_the_command_line_shows_the_state_of_shards(
 
     assert listed[0] == 0
     assert listed[1].splitlines()[1].split()[:5] == [str(SHARD), "ready", "0", "0", f"{EPOCH:x}"]
-    assert late[0] == 1  # nobody owns it
+    assert late[0] == 1  # it has no owner
     assert missing[0] == 2
     assert [(state["shard"], state["epoch"]) for state in json.loads(told[1])] == [(SHARD, EPOCH)]
     assert (absent[0], "shards 77 have no working set yet" in absent[1]) == (1, True)

@@ -124,7 +124,7 @@ async def test_a_request_that_began_unnoticed_by_the_wrong_clock_is_put_right(
 async def test_a_clock_that_went_back_before_a_take_over_means_a_rebuild(
     frontier: RedisWorkingSet, redis: Redis
 ) -> None:
-    """Nobody knows how long the shard had no owner: what is in flight is waited for."""
+    """It is unknown how long the shard had no owner: what is in flight is waited for."""
     await frontier.accept(SHARD, EPOCH, [accepted(1)])
     before = (await frontier.stats(SHARD, EPOCH)).now_ms
     await jump(redis, -HOUR_MS)

@@ -48,7 +48,7 @@ async def test_a_server_that_keeps_what_it_has_will_do(redis: Redis) -> None:
 
 
 async def test_a_server_that_begins_to_evict_is_waited_for(redis: Redis) -> None:
-    """Somebody changed it while the crawl runs: nothing is released until it is changed back."""
+    """An operator changed it while the crawl runs: nothing is released until it is changed back."""
     frontier = await opened(redis)
     await redis.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
 
@@ -62,7 +62,7 @@ async def test_a_server_that_begins_to_evict_is_waited_for(redis: Redis) -> None
 
 
 async def test_a_server_that_has_evicted_is_rebuilt(redis: Redis) -> None:
-    """Nobody knows which keys are gone; the header alone may be there."""
+    """It is unknown which keys are gone; the header alone may be there."""
     frontier = await opened(redis)
     await frontier.accept(SHARD, EPOCH, [accepted(1)])
     await redis.command("HSET", FRONTIER_HEADER(SHARD), "evicted", 7)

@@ -1,4 +1,4 @@
-"""Where entries are between two of their records, asked by somebody who owns nothing."""
+"""Where entries are between two of their records, as read by a process that owns no shard."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ async def filled(redis: Redis, percent: int) -> AsyncIterator[None]:
 async def test_on_a_nearly_full_server_entries_are_accepted_into_the_log_only(
     redis: Redis, stack: ServerStack
 ) -> None:
-    """The crawl goes on discovering, while what is queued is worked off; then they are queued."""
+    """The crawl continues to discover, while what is queued is worked off; then they are queued."""
     if not stack.redis.is_ours:
         pytest.skip("somebody else's server is not filled up")
     frontier = await opened(redis, QueueLimits(memory_percent=80))
@@ -190,7 +190,7 @@ async def test_on_a_full_server_the_older_memory_of_what_was_seen_goes_first(
 async def test_every_key_is_declared_and_only_what_was_seen_expires(
     redis: Redis,
 ) -> None:
-    """Scripts spell keys themselves; an undeclared one would live for ever and be nobody's."""
+    """Scripts spell keys themselves; an undeclared one would have no owner and no expiry."""
     frontier = await opened(redis, QueueLimits(entries_per_group=1))
     now_ms = (await frontier.stats(SHARD, EPOCH)).now_ms
     await frontier.accept(SHARD, EPOCH, [accepted(6, "parked.test"), accepted(7, "parked.test")])

@@ -29,7 +29,7 @@ from .shards import EPOCH, LEASE_MS, SHARD, accepted, opened, question, recorded
 
 
 class LosingRedis(Redis):
-    """Does what it is told, and loses answers when a test says so."""
+    """Forwards its calls, and loses replies when a test requires it."""
 
     failure: BaseException | None = None
 
@@ -204,7 +204,7 @@ async def test_a_store_that_came_back_older_refuses_every_call(
 async def test_a_store_that_came_back_older_can_be_rebuilt(
     frontier: RedisWorkingSet, losing: LosingRedis
 ) -> None:
-    """Its owner goes on without a restart."""
+    """Its owner continues without a restart."""
     await frontier.accept(SHARD, EPOCH, [accepted(1)])
     await losing.command("HSET", FRONTIER_HEADER(SHARD), "call", 0)
 

@@ -1,4 +1,4 @@
-"""`strider seeds add` as people run it: against a real broker, from a pipe, and when nobody answers."""
+"""`strider seeds add` as people run it: against a real broker, from a pipe, and when no server responds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(
 
 
 def test_a_mixed_list_from_a_pipe(bootstrap: str) -> None:
-    """Good lines are sent and said where, bad ones are told with their place, and the exit code says so."""
+    """Good lines are sent, bad ones are reported, both with their place; the exit code shows it."""
     lines = (
         'https://a.test/1\n# remark\nb.test/2\nftp://c.test/\n{"url": "https://a.test/3", "max_depth": 1}\n'
     )

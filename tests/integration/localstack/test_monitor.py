@@ -153,7 +153,7 @@ async def test_a_process_of_another_starter_is_taken_over_as_it_runs(keep: Keep,
 
 
 async def test_a_stop_in_the_middle_of_a_start_leaves_nothing(tmp_path: Path) -> None:
-    """The start goes on in its thread; what it brings up must be ended as well."""
+    """The start continues in its thread; what it brings up must be ended as well."""
     states: list[str] = []
     keeper = ProcessMonitor(
         ShellUnit(tmp_path, "exec sleep 60"),

@@ -96,7 +96,7 @@ def test_a_broken_state_file_costs_nothing_but_the_addresses(place: Path, text: 
 
 
 def test_a_state_file_that_is_spoilt_under_a_living_supervisor_is_rewritten(place: Path) -> None:
-    """Whoever spoils it must not take away what it takes to see the stack, and to end it."""
+    """A broken variable must not make it impossible to see the stack, and to end it."""
     with a_stack(place, "--only", "redis") as command:
         supervisor = command.supervisor()
         command.home.state.write_text("garbage")
@@ -152,7 +152,7 @@ def test_a_service_with_wrong_settings_is_named_and_not_started_for_ever(place: 
 
 
 def test_a_stack_without_contact_reports_what_is_crawled(place: Path) -> None:
-    """Said by the command that starts the services: else a first crawl is refused and nobody knows why."""
+    """Said by the command that starts the services: else a first crawl is refused for no visible reason."""
     command = Command(place, {"STRIDER_CONTACT": ""})
     wish = ("up", "--only", "redis", "--scale", "fetcher=1", "--no-wait")
     line = (

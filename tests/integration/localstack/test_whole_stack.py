@@ -105,7 +105,7 @@ def test_more_of_one_and_less_again(whole: Command) -> None:
 @pytest.mark.req("S2.1.1")
 @pytest.mark.parametrize("name", ["redis", "postgres", "kafka", "echo"])
 def test_what_is_killed_comes_back(whole: Command, name: str) -> None:
-    """Nobody needs an outer supervisor for that."""
+    """It needs no outer supervisor."""
     before = whole.process(name)
     assert before.pid
     os.kill(before.pid, signal.SIGKILL)
@@ -143,7 +143,7 @@ def test_what_was_acknowledged_is_there_after_kill_9_of_valkey(whole: Command) -
 
 
 def test_up_takes_over_what_a_killed_supervisor_left(whole: Command) -> None:
-    """The servers go on undisturbed; services are started anew and lose nothing by it."""
+    """The servers keep running undisturbed; services are restarted and lose nothing by it."""
     before, supervisor = whole.pids(), whole.supervisor()
     os.kill(supervisor.pid, signal.SIGKILL)
     assert wait_for(lambda: not is_alive(supervisor))
@@ -172,7 +172,7 @@ def test_following_shows_what_is_written_from_now_on(whole: Command) -> None:
             until = time.monotonic() + 60
             said, number = "", 0
             while not said and time.monotonic() < until:
-                # Written again and again, because nobody says when the reader has begun to look.
+                # Written again and again, because it is unknown when the reader has begun to look.
                 number += 1
                 with log.open("a") as file:
                     file.write(f"a line {number}\n")
@@ -180,7 +180,7 @@ def test_following_shows_what_is_written_from_now_on(whole: Command) -> None:
                 said = _read(following)
         finally:
             following.send_signal(signal.SIGINT)
-            following.wait(60)  # with its pipe open: else it may meet a closed one before it hears of this
+            following.wait(60)  # with its pipe open: else it may meet a closed one before this
 
     assert re.match(r"redis +a line \d+\n", said)
     assert following.returncode == 130
@@ -222,7 +222,7 @@ def test_attached_it_ends_with_ctrl_c(whole: Command) -> None:
         assert wait_for(lambda: "up in" in _read(attached))
 
         attached.send_signal(signal.SIGINT)
-        attached.communicate(timeout=90)  # a pipe that nobody empties would hold it up in its last words
+        attached.communicate(timeout=90)  # a pipe that is not read would block its last output
 
     assert whole.living() == []
     whole.must("up", *SMALL)

@@ -1,4 +1,4 @@
-"""The broker is killed, frozen and gone: what was acknowledged is there once, and everything goes on."""
+"""The broker is killed, frozen and gone: what was acknowledged is there once, and everything continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stranger may do to a topic that anyone may write, and that services go on all the same."""
+"""What a stranger may do to a topic that anyone may write, and that services continue all the same."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ async def test_a_header_name_that_is_no_text_holds_up_no_reader(kafka_bootstrap:
 
 
 @pytest.mark.usefixtures("topics")
-async def test_a_service_without_object_store_keeps_the_worst_and_goes_on(
+async def test_a_service_without_object_store_keeps_the_worst_and_continues(
     kafka_bootstrap: str, bus: KafkaBus, stranger: Any, start: Start
 ) -> None:
     """A name that is no text, the largest value that a dead letter holds, and a larger one."""

@@ -57,7 +57,7 @@ async def test_an_owner_that_wakes_with_full_buffers_makes_nothing_visible(
 
 
 async def test_an_old_session_cannot_be_renewed_and_disturbs_no_owner(kafka_bootstrap: str) -> None:
-    """Who does not know how its last commit ended begins anew, but never over a newer owner's head."""
+    """After a commit of unknown outcome a writer begins again, but never fences a newer owner."""
     settings = KafkaConnection((kafka_bootstrap,))
     name = f"shards-{uuid.uuid4().hex[:8]}-0"
     topic = await create_topic(kafka_bootstrap, 1)
@@ -76,7 +76,7 @@ async def test_an_old_session_cannot_be_renewed_and_disturbs_no_owner(kafka_boot
 
 
 async def test_an_unknown_outcome_renews_the_epoch_and_tears_no_group(own_kafka: RunningServer) -> None:
-    """The broker hangs in the middle of commits: groups are whole or absent, and writing goes on."""
+    """The broker hangs in the middle of commits: groups are whole or absent, and writing continues."""
     bus = KafkaBus(KafkaConnection((own_kafka.address,), commit_timeout_seconds=2, close_timeout_seconds=5))
     topic = await create_topic(own_kafka.address, 1)
     epochs: list[int] = []

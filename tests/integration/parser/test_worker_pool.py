@@ -174,7 +174,7 @@ async def test_a_worker_that_has_grown_is_replaced_between_pages(memory_mb: int)
         assert not is_running(first)
 
 
-async def test_pages_nobody_waits_for_any_more_block_nothing() -> None:
+async def test_abandoned_pages_block_nothing() -> None:
     async with some_workers() as parsers:
         pages = asyncio.gather(*(parse(parsers) for _ in range(40)), return_exceptions=True)
         await asyncio.sleep(0)

@@ -43,7 +43,7 @@ async def epochs(place: CrawlOnServers) -> list[int]:
 @pytest.mark.req("S5.2.2")
 @pytest.mark.req("S5.2.1", part="the delay between requests, over a kill, a takeover and an emptied Redis")
 async def test_a_zombie_writes_nothing(place: CrawlOnServers, broker: Broker, tmp_path: Path) -> None:
-    """Frozen with all it had in hand, replaced, woken: what it says then changes nothing anywhere."""
+    """Frozen with all it had in flight, replaced, woken: what it says then changes nothing anywhere."""
     zombie = SchedulerProcess(place.bootstrap, place.redis_url, tmp_path / "zombie.log")
     heir = None
     began = {topic.name: await broker.ends(topic) for topic in (FRONTIER, HOSTS)}

@@ -71,7 +71,7 @@ async def until(place: CrawlOnServers, is_so: Callable[[], bool]) -> None:
 @pytest.mark.req("S4.1.2", part="by command: pause, resume and cancel a run")
 @pytest.mark.req("S4.1.3", part="by command: state and open URLs of a run")
 async def test_people_stop_what_runs(place: CrawlOnServers, process: SchedulerProcess) -> None:
-    """Block a host, pause and cancel the run: nothing is asked for two seconds later, and all is told why."""
+    """Block a host, pause and cancel the run: no request after two seconds; every end has its reason."""
     first, second = place.web.hosts
     run = f"run-{place.name}"
     await until(place, lambda: min(visits(place, first), visits(place, second)) > 3)

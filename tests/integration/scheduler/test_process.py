@@ -81,7 +81,7 @@ async def test_a_crawl_is_orderly_and_ends(place: CrawlOnServers, start: Start) 
 @pytest.mark.req("S0.1.2", part="nothing is asked twice over restarts of the services; other keys")
 @pytest.mark.req("S5.2.1", part="the delay between requests, over a kill, a takeover and an emptied Redis")
 async def test_kill_9_costs_no_fetch_and_no_url(place: CrawlOnServers, start: Start) -> None:
-    """The leases live on in Valkey: whoever takes the shards goes on where it stopped."""
+    """The leases live on in Valkey: the next owner of the shards continues where it stopped."""
     chance = random.Random(1)
     for number in (15, 40):
         scheduler = start()
@@ -96,7 +96,7 @@ async def test_kill_9_costs_no_fetch_and_no_url(place: CrawlOnServers, start: St
 
 
 async def test_budgets_hold_through_kills(kafka_bootstrap: str, redis_url: str, start: Start) -> None:
-    """Of the run and of each host, counted anew by whoever comes; and in the end nobody waits.
+    """Of the run and of each host, counted again by the next owner; and in the end no entry waits.
 
     How much is left over depends on how many pages were settled whose outcome the killed one had not read.
     """
@@ -135,7 +135,7 @@ async def is_quiet(place: CrawlOnServers) -> bool:
 async def test_a_scheduler_that_was_down_for_long_reads_outcomes_before_it_retries(
     place: CrawlOnServers, start: Start
 ) -> None:
-    """Requests ended, and their leases ran out, while nobody read the outcomes: they count all the same."""
+    """Requests ended, and their leases ran out, with the outcomes unread: they count all the same."""
     first = start()
     await until_asked(place, 15)
     first.end(signal.SIGKILL)
@@ -158,7 +158,7 @@ async def test_a_scheduler_that_was_down_for_long_reads_outcomes_before_it_retri
 @pytest.mark.req("S5.2.1", part="the delay between requests, over a kill, a takeover and an emptied Redis")
 @pytest.mark.req("S5.2.10", part="Redis is rebuilt, by the scheduler itself")
 async def test_an_emptied_valkey_is_rebuilt_from_the_log(place: CrawlOnServers, start: Start) -> None:
-    """While it runs: what was in flight is waited for, then it goes on; nothing is asked for twice."""
+    """While it runs: what was in flight is waited for, then it continues; nothing is asked for twice."""
     scheduler = start()
     await until_asked(place, 25)
     await place.redis.command("FLUSHALL")

@@ -35,7 +35,7 @@ async def age(redis: Redis, name: str) -> None:
 
 
 async def test_a_library_that_is_unused_for_a_week_is_removed(redis: Redis) -> None:
-    """Only of ours, only after its week, and never the one that is used here, however late it was told."""
+    """Only of ours, only after its week, and never the one that is used here, however late that is."""
     await ShardAdmin(redis).invalidate(0)
     for name in (OLD, OTHERS):
         await load(redis, name)
@@ -53,7 +53,7 @@ async def test_a_library_that_is_unused_for_a_week_is_removed(redis: Redis) -> N
     await redis.command("FUNCTION", "DELETE", OTHERS)
 
 
-async def test_whoever_still_used_it_loads_it_again(redis: Redis) -> None:
+async def test_a_process_that_still_used_it_loads_it_again(redis: Redis) -> None:
     """So a mistake costs one call, and no answer is wrong."""
     tending = ShardAdmin(redis)
     await tending.invalidate(0)

@@ -33,7 +33,7 @@ def _letter(offset: int, **more: object) -> DeadLetter:
 
 @pytest.mark.req("S4.6.3", "S4.6.4")
 async def test_a_dead_letter_is_one_row_however_often_it_comes(postgres: Postgres, postgres_dsn: str) -> None:
-    """Spoken twice, read again, replayed from the beginning: one row. Another group's is another row."""
+    """Published twice, read again, replayed from the beginning: one row. Another group's is another row."""
     await upgrade(postgres_dsn)
     letters = [_letter(1, error_message="a\x00b \ud800"), _letter(2), _letter(2), _letter(2, group="archive")]
 

@@ -1,6 +1,6 @@
 """Objects over the S3 protocol: a store that works, one that falters, one that is not there.
 
-The server is a few lines that speak the protocol's put and get; what a real store adds (signatures,
+The server is a few lines that implement the protocol's put and get; what a real store adds (signatures,
 consistency) is not what is tested here.
 """
 

@@ -83,7 +83,7 @@ async def test_a_silent_server_is_unavailable_after_one_timeout(redis_url: str) 
 
 
 async def test_the_reply_of_a_cancelled_command_never_reaches_another(redis_url: str) -> None:
-    """F14: the canary. Old clients handed the late answer to whoever asked next."""
+    """F14: the canary. Old clients returned the late reply to the next caller."""
     address = urlsplit(redis_url)
     mismatches = 0
     async with faulty_tcp_proxy(address.hostname or "", address.port or 0) as (wire, port):

@@ -1,4 +1,4 @@
-"""Many scripts on one connection: nobody gets another's answer, and nobody waits for ever."""
+"""Many scripts on one connection: no caller gets another's reply, and none waits for ever."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_an_error_among_replies_reaches_its_own_caller_only(redis: Redis) 
 
 
 async def test_the_reply_of_a_cancelled_script_never_reaches_another(redis_url: str) -> None:
-    """F14: the late answer is read in its turn, and nobody gets it."""
+    """F14: the late reply is read in its turn, and no caller gets it."""
     address = urlsplit(redis_url)
     async with faulty_tcp_proxy(address.hostname or "", address.port or 0) as (wire, port):
         redis = connect(RedisOptions(f"redis://127.0.0.1:{port}/0", timeout_seconds=2))
@@ -108,7 +108,7 @@ async def test_what_is_under_way_when_it_is_closed_fails(redis_url: str) -> None
             await waiting
 
 
-async def test_a_connection_that_was_idle_for_long_is_made_anew(redis_url: str) -> None:
+async def test_a_connection_that_was_idle_for_long_is_replaced(redis_url: str) -> None:
     """It may be dead, and nothing would say so before the timeout."""
     redis = connect(RedisOptions(redis_url, health_check_seconds=0))
     script = parse_script("who", f"{HEADER}return ARGV[1]\n")
@@ -126,7 +126,7 @@ async def _connections(redis: Redis) -> set[str]:
 
 
 async def test_late_replies_fail_only_the_callers_whose_deadline_passed(redis_url: str) -> None:
-    """The server is slow and not gone: whoever asks next must not lose its answer with the others'."""
+    """The server is slow and not gone: the next caller must not lose its reply with the others'."""
     address = urlsplit(redis_url)
     async with faulty_tcp_proxy(address.hostname or "", address.port or 0) as (wire, port):
         redis = connect(RedisOptions(f"redis://127.0.0.1:{port}/0", timeout_seconds=0.6))

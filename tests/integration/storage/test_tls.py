@@ -1,4 +1,4 @@
-"""Stores behind TLS: who shows papers that are vouched for is talked to, and nobody else."""
+"""Stores behind TLS: only a server with a trusted certificate gets a connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that speak TLS: a front of our own before a plain one, with certificates made for the occasion."""
+"""Servers with TLS: a front of our own before a plain one, with certificates made for the occasion."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from cryptography.x509.oid import NameOID
 
 HOST = "127.0.0.1"
 ASKS_FOR_TLS = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"
-"""PostgreSQL's question whether the server speaks TLS; it answers with one letter."""
+"""PostgreSQL's request for TLS; it answers with one letter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Papers:
-    """An authority that somebody may trust, and a server's certificate and key that it vouches for."""
+    """An authority that a client may trust, and a server's certificate and key that it has signed."""
 
     authority: Path
     server: Path

@@ -128,7 +128,7 @@ def test_the_access_log_has_user_agent_path_and_time(site: ServedSite) -> None:
 
 
 def test_the_log_knows_how_late_it_may_be(site: ServedSite) -> None:
-    """Whoever keeps the site from running makes it note late: not as late as it says at the earliest."""
+    """A site that is not scheduled notes requests late: not as late as it says at the earliest."""
     with asking(site) as asker, ThreadPoolExecutor(1) as beside:
         asker.get("/p/1")
         os.kill(site.pid, signal.SIGSTOP)

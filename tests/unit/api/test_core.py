@@ -75,7 +75,7 @@ def test_only_loopback_is_reached_from_here_alone(host: str, is_near: bool) -> N
     ],
 )
 def test_a_foreign_name_that_leads_here_is_not_ours(header: str, is_own: bool) -> None:
-    """A page may have its own name resolve to 127.0.0.1, and then speaks to us from a browser here."""
+    """A page may have its own name resolve to 127.0.0.1, and then send requests to us from a browser here."""
     assert is_own_name(header) is is_own
 
 

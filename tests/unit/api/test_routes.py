@@ -292,7 +292,7 @@ async def test_a_refused_body_has_a_reason(
 
 
 async def test_a_body_is_not_read_beyond_the_limit(client: httpx.AsyncClient) -> None:
-    """Nobody fills our memory, whatever length is announced."""
+    """No client fills the memory, whatever length is announced."""
     sent = 0
 
     async def endless() -> AsyncIterator[bytes]:
@@ -347,7 +347,7 @@ async def test_pages_are_listed(world: World, client: httpx.AsyncClient) -> None
     assert world.records.asked[0].arguments == ("a.test", "a.test", 200)
 
 
-async def test_a_list_goes_on_where_it_ended(world: World, client: httpx.AsyncClient) -> None:
+async def test_a_list_continues_where_it_ended(world: World, client: httpx.AsyncClient) -> None:
     """One row more than was asked for tells that there is more, and is not shown."""
     world.records.rows = [a_page_row(url_key=f"k{number}") for number in range(3)]
 
@@ -390,7 +390,7 @@ async def test_decisions_are_listed(world: World, client: httpx.AsyncClient) -> 
 
 
 async def test_a_time_without_a_zone_is_utc(world: World, client: httpx.AsyncClient) -> None:
-    """The same for whoever asks from wherever."""
+    """The same for every caller and every path."""
     await client.get(
         "/api/v1/pages", params={"since": "2026-11-18T12:00:00.005", "until": "2026-11-18T14:00+02:00"}
     )

@@ -1,4 +1,4 @@
-"""The API's variables: its own, told once, and nobody else's stumbling block."""
+"""The API's variables: its own, listed once, and no obstacle for another service."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def test_the_version_needs_no_client_library() -> None:
             ["fetch", "a.test", "--timeout", "nan"], "must be a number, which nan is not", id="none at all"
         ),
         pytest.param(["crawl", "a.test", "--delay", "NaN"], "a number, which NaN is not", id="a delay"),
-        pytest.param(["crawl", "a.test", "--contact", ""], "'--contact': is empty", id="nobody"),
+        pytest.param(["crawl", "a.test", "--contact", ""], "'--contact': is empty", id="none"),
         pytest.param(["fetch", "a.test", "--contact", " "], "'--contact': is empty", id="a blank"),
         pytest.param(["crawls", "logs", "x", "-n", "many"], "should be a valid integer", id="a number"),
         pytest.param(["crawl", "a.test", "--scope", "all"], "'--scope'", id="a word"),

@@ -22,7 +22,7 @@ BROKER = "127.0.0.1:20001"
         pytest.param(READY, False, "", {"STRIDER_ALLOW_PRIVATE": "true"}, False, id="only this shell would"),
         pytest.param(READY, True, "elsewhere:9092", {}, False, id="another broker"),
         pytest.param(STOPPED, True, BROKER, {}, False, id="a stack of yesterday"),
-        pytest.param(READY, False, "elsewhere:9092", {"STRIDER_ALLOW_PRIVATE": "1"}, True, id="as said"),
+        pytest.param(READY, False, "elsewhere:9092", {"STRIDER_ALLOW_PRIVATE": "1"}, True, id="as given"),
     ],
 )
 def test_the_stack_decides_whether_private_addresses_are_crawled(  # noqa: PLR0917  # a row of a table

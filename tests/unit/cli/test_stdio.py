@@ -26,7 +26,7 @@ def run(line: str) -> tuple[int, str]:
             "{} topics list >&-", 1, "strider: the output cannot be written: Bad file descriptor\n", id="out"
         ),
         pytest.param("{} topics list >&- 2>&-", 1, "", id="out-and-err"),
-        pytest.param("{} topics list | true", 0, "", id="nobody-reads"),
+        pytest.param("{} topics list | true", 0, "", id="closed-pipe"),
         pytest.param("{} parse - <&- > /dev/stderr", 1, "empty: nothing to parse\n", id="in"),
         pytest.param("{} parse --list - <&-", 0, "", id="an-empty-list"),
         pytest.param("{} robots check --file - http://a.test/ <&- >&2", 0, "allowed", id="robots"),

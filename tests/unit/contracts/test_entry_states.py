@@ -61,7 +61,7 @@ def test_the_tables_are_whole() -> None:
         pytest.param(("in_progress", "fetched"), ("pending", "lost_once"), True, id="lost"),
         pytest.param(("completed", "settled"), ("pending", "reopened"), True, id="reopened"),
         pytest.param(("completed", "settled"), ("failed", "not_found"), False, id="closed-twice"),
-        pytest.param(("failed", "not_found"), ("failed", "not_found"), True, id="said-again"),
+        pytest.param(("failed", "not_found"), ("failed", "not_found"), True, id="repeated"),
         pytest.param(("failed", "budget"), ("completed", "settled"), False, id="settled-when-closed"),
         pytest.param(("pending", "accepted"), ("pending", "budget"), False, id="reason-of-another-state"),
         pytest.param(("pending", "accepted"), ("failed", "already_seen"), False, id="reason-of-a-link"),

@@ -73,7 +73,7 @@ FRIENDLY = [
     ),
     pytest.param({"metadata": {"a": "x", "b": None}}, {"metadata": {"a": "x"}}, id="null in a map"),
     pytest.param({"priority": 0}, {"priority": 0}, id="the least priority"),
-    pytest.param({"max_depth": 0, "delay": 0}, {"max_depth": 0, "delay": 0.0}, id="nothing, said in numbers"),
+    pytest.param({"max_depth": 0, "delay": 0}, {"max_depth": 0, "delay": 0.0}, id="nothing, as zeros"),
     pytest.param({"delay": 86_400}, {"delay": 86_400.0}, id="the longest delay"),
 ]
 

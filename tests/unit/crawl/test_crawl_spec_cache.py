@@ -64,7 +64,7 @@ async def test_what_one_declares_the_other_finds() -> None:
     assert reader.get(a_spec(6).crawl_spec_id) == a_spec(6)
 
 
-async def test_a_reader_goes_on_where_it_stopped() -> None:
+async def test_a_reader_continues_where_it_stopped() -> None:
     """What comes after the first reading is found by the second one."""
     world = World()
     writer, reader = world.shelf(), world.shelf()
@@ -114,7 +114,7 @@ async def test_without_the_topic_nothing_is_known_to_be_absent() -> None:
         await World(has_topic=False).shelf().find(["x"])
 
 
-async def test_after_a_failure_the_reading_begins_anew() -> None:
+async def test_after_a_failure_the_reading_starts_again() -> None:
     """A reader whose place is unknown would miss what it had skipped."""
     world = World()
     await world.shelf().declare(world.speaker, [a_spec()])

@@ -30,7 +30,7 @@ def test_what_is_no_lease_has_no_numbers(name: str) -> None:
         pytest.param(2_000, 1_000, 2_000, id="records-win-over-a-clock-that-was-set-back"),
     ],
 )
-def test_sequences_go_on_above_all_that_were_given(recorded: int, now_ms: int, first: int) -> None:
+def test_sequences_continue_above_all_that_were_issued(recorded: int, now_ms: int, first: int) -> None:
     assert first_sequence(recorded, now_ms) == first
 
 

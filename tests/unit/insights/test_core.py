@@ -36,7 +36,7 @@ def test_a_request_is_counted_by_its_outcome(event, word):
     assert fetch_label(event) == word
 
 
-def test_a_page_that_went_round_is_counted_by_its_verdict():
+def test_a_settled_page_is_counted_by_its_verdict():
     assert settlement_label(a_settlement(verdict="rejected")) == "settled:rejected"
 
 

@@ -114,7 +114,7 @@ async def test_the_hour_is_the_events_own():
     [
         pytest.param(None, 0, id="a-tombstone"),
         pytest.param(b"", 0, id="empty"),
-        pytest.param(FOREIGN, 1, id="of-a-schema-nobody-knows"),
+        pytest.param(FOREIGN, 1, id="of-an-unknown-schema"),
     ],
 )
 async def test_what_cannot_be_read_is_counted_and_nothing_more(value, searches):

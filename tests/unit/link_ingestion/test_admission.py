@@ -1,4 +1,4 @@
-"""A page's links: which go on, which do not and why, and what is only counted."""
+"""A page's links: which are accepted, which are not and why, and what is only counted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOME = "https://www.a.test"
 
 
 @pytest.mark.req("S3.11.1", "S3.11.2", "S3.11.4")
-def test_links_in_scope_go_on_with_key_and_host() -> None:
+def test_links_in_scope_are_published_with_key_and_host() -> None:
     """What the frontier knows them by is computed here, once."""
     admission = admitted(a_page(f"{HOME}/b?y=2&x=1", f"{HOME}/c/"))
 
@@ -70,7 +70,7 @@ def test_what_looks_odd_and_is_welcome(link: str) -> None:
 
 @pytest.mark.req("S3.9.8")
 def test_links_that_lead_to_no_document_are_not_worth_a_word() -> None:
-    """A mail address is no URL that anybody could have crawled."""
+    """A mail address is no URL that could have been crawled."""
     admission = admitted(a_page("mailto:a@b.test", "javascript:x()", "tel:1"))
 
     assert (admission.refusals.count, admission.candidates) == (0, [])
@@ -190,7 +190,7 @@ def test_a_thousand_links_of_a_page_are_taken_by_default() -> None:
             {"nofollow": True, "link_rels": (1, 0)},
             {"respect_nofollow": False},
             [f"{HOME}/1", f"{HOME}/2"],
-            id="not asked",
+            id="not in the options",
         ),
         pytest.param(
             {"link_rels": (1,)}, {}, [f"{HOME}/1", f"{HOME}/2"], id="flags of another length are none"
@@ -263,7 +263,7 @@ def test_refusals_beyond_the_limit_are_counted() -> None:
 
 
 def test_a_text_that_is_no_url_is_clipped() -> None:
-    """16 KB of nonsense in an href are told by their first words."""
+    """16 KB of nonsense in an href are recorded by their first words."""
     (told,) = refused(admitted(a_page("http://[" + "ü" * 5000)))
 
     assert len(told) == 500
@@ -277,8 +277,8 @@ def test_private_links_are_welcome_where_they_are_allowed() -> None:
     assert set(refused(admitted(page)).values()) == {"policy_blocked"}
 
 
-def test_without_its_spec_no_new_link_of_a_page_goes_on() -> None:
-    """Nobody knows how far they may lead; what is no URL is told as such all the same."""
+def test_without_its_spec_no_new_link_of_a_page_is_published() -> None:
+    """It is unknown how far they may lead; what is no URL is refused as such all the same."""
     admission = admitted(a_page(f"{HOME}/a", "https://other.test/", "http://["), unknown_rules())
 
     assert doubted(admission) == {f"{HOME}/a": "unknown_spec", "https://other.test/": "unknown_spec"}

@@ -43,7 +43,7 @@ from .world import SHARDS, World
 
 
 class Ring(World):
-    """The end of the ring, of which processes may die at any time."""
+    """The end of the pipeline, of which processes may die at any time."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()

@@ -64,7 +64,7 @@ def test_the_question_is_grouped_by_shard_and_seen_set() -> None:
     }
 
 
-def test_what_two_pages_of_a_batch_share_goes_on_once() -> None:
+def test_links_that_two_pages_of_a_batch_share_are_published_once() -> None:
     """Pages of one site share their navigation, and come together."""
     pages = [visit(a_page(f"{HOME}/nav", f"{HOME}/{number}", url=f"{HOME}/p{number}")) for number in range(3)]
 

@@ -83,7 +83,7 @@ def test_what_a_url_is_is_found_out_once_for_all_hosts() -> None:
     ],
 )
 def test_hosts_with_the_same_verdicts_share_a_cache(scope: str, homes: int) -> None:
-    """A crawl of many small sites would else judge the same links anew on each of them."""
+    """A crawl of many small sites would else judge the same links again on each of them."""
     grounds, rules = LinkFilters(allow_private=False), some_rules(scope=scope)
 
     found = {id(grounds.filter_for(f"https://{host}/", rules)) for host in ("a.b.test", "c.b.test", "d.test")}
@@ -92,7 +92,7 @@ def test_hosts_with_the_same_verdicts_share_a_cache(scope: str, homes: int) -> N
 
 
 def test_a_forbidden_place_is_known_by_its_key() -> None:
-    """Whoever asks why it was not crawled asks by its URL."""
+    """Its URL is the key by which an operator searches for the reason."""
     grounds = LinkFilters(allow_private=True)
 
     [vault, odd] = grounds.filter_for("https://site.test/", some_rules()).judge_wire_urls(

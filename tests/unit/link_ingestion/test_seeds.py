@@ -180,8 +180,8 @@ def test_a_flood_of_endless_urls_is_reported_in_bounded_size() -> None:
         ({"max_in_flight_per_group": 0}, "max_in_flight_per_group is 0, expected 1 to 10000"),
     ],
 )
-def test_nobody_crawls_by_numbers_that_make_no_sense(fields: dict[str, Any], says: str) -> None:
-    """Its delay would hold for whoever crawls that host, for ever."""
+def test_a_crawl_spec_with_invalid_numbers_is_refused(fields: dict[str, Any], says: str) -> None:
+    """Its delay would hold for every crawl of that host, for ever."""
     spec = a_spec(**fields)
     seed = SeedSubmitted(url="https://a.test/x", crawl_spec_id=spec.crawl_spec_id)
     known = {spec.crawl_spec_id: spec}

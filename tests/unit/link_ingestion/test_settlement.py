@@ -1,4 +1,4 @@
-"""Pages that have gone round: the verdict, the facts, and what is known when nothing could be read."""
+"""Settled pages: the verdict, the facts, and what is known when nothing could be read."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_headers_are_enough_to_settle_a_page(letter: str, reason: str) -> None:
     ],
 )
 def test_nothing_is_logged_without_them(changed: dict[str, bytes]) -> None:
-    """Somebody else's message on our topic; the scheduler finds lost pages by itself."""
+    """A foreign message on our topic; the scheduler finds lost pages by itself."""
     headers = dict(PAGES_VALIDATED.headers_of(validated(a_page()))) | changed
 
     assert settle_undecodable(tuple(headers.items()), "bad_magic", now_ms=77) is None

@@ -72,7 +72,7 @@ async def declare(world: World, *specs: CrawlSpecDeclared) -> None:
 
 @pytest.mark.req("S3.11.1", "S3.11.2", "S3.11.4")
 def test_a_pages_new_links_go_to_their_shards_and_the_page_is_settled() -> None:
-    """The whole way: refused ones are told, known ones are counted, new ones travel."""
+    """The whole way: refused ones get a decision, known ones are counted, new ones are published."""
     page = a_page(f"{HOME}/known", f"{HOME}/new", "https://other.test/", f"{HOME}/x.jpg", text_hash="t")
 
     async def scenario(world: World) -> None:
@@ -172,7 +172,7 @@ def test_a_shard_that_is_not_ready_knows_nothing() -> None:
     assert play(scenario).discovered() == [f"{HOME}/a"]
 
 
-def test_a_page_whose_spec_nobody_declared_is_settled_and_its_links_are_refused() -> None:
+def test_a_page_of_an_undeclared_spec_is_settled_and_its_links_are_refused() -> None:
     """Its entry must close; how far its links may lead is not known."""
 
     async def scenario(world: World) -> None:
@@ -202,7 +202,7 @@ def test_without_the_topic_of_specs_pages_wait() -> None:
 
 
 def test_rejected_pages_are_settled_at_once() -> None:
-    """They have no links that anybody follows; their reason goes to who decides what comes next."""
+    """They have no links to follow; their reason goes to who decides what comes next."""
 
     def rejected(number: int) -> PageRejected:
         return PageRejected(
@@ -233,7 +233,7 @@ def test_rejected_pages_are_settled_at_once() -> None:
 
 
 def test_a_page_that_cannot_be_read_is_settled_from_its_headers() -> None:
-    """Its entry must not stay open for ever; its neighbours go on."""
+    """Its entry must not stay open for ever; its neighbours are handled."""
     page = a_page(f"{HOME}/a")
     shard = shard_of_host("www.a.test", SHARDS)
 
@@ -353,9 +353,7 @@ def test_a_json_seed_becomes_a_link_at_depth_0() -> None:
         pytest.param(b"what?", "", "", "bad_magic", id="nothing"),
     ],
 )
-def test_a_seed_that_nobody_can_read_is_a_decision_about_its_url(
-    sent: bytes, url: str, key: str, why: str
-) -> None:
+def test_an_unreadable_seed_is_a_decision_about_its_url(sent: bytes, url: str, key: str, why: str) -> None:
     """It is a dead letter as well; but people ask by URL, and a large one stands in no letter."""
 
     async def scenario(world: World) -> None:
@@ -375,7 +373,7 @@ def test_a_seed_that_nobody_can_read_is_a_decision_about_its_url(
 
 
 def test_a_spec_is_acknowledged_before_the_first_link_that_names_it() -> None:
-    """Whoever reads the link must find the spec, whatever crashes when."""
+    """Every reader of the link must find the spec, whatever crashes when."""
 
     async def scenario(world: World) -> None:
         world.put(SEEDS_SUBMITTED, b'{"url": "https://a.test/", "crawl_spec_id": null}')
@@ -431,7 +429,7 @@ def test_an_invalid_seed_is_a_decision_and_no_dead_letter() -> None:
 
 
 def test_refused_seeds_in_great_number_fit_their_topic() -> None:
-    """Two hundred of the longest texts that are told: no message may be too large to be sent."""
+    """Two hundred of the longest texts that are recorded: no message may be too large to be sent."""
 
     async def scenario(world: World) -> None:
         seeds = [SeedSubmitted(url="ü" * 2000, job_id="ü" * 200, execution_id="ü" * 200) for _ in range(200)]
@@ -463,7 +461,7 @@ def test_a_declared_spec_is_found_for_a_seed_that_names_it() -> None:
     assert world.decided() == {"https://b.test/": "unknown_spec"}
 
 
-def test_seeds_go_on_while_pages_wait() -> None:
+def test_seeds_are_handled_while_pages_wait() -> None:
     """Two consumers: neither stops the other."""
 
     async def scenario(world: World) -> None:
@@ -501,7 +499,7 @@ def test_a_stop_in_the_middle_loses_no_link() -> None:
 
 
 def test_refusals_are_listed_up_to_the_setting() -> None:
-    """`LINK_INGESTION_REFUSALS_LISTED`; the number of the rest is told."""
+    """`LINK_INGESTION_REFUSALS_LISTED`; the number of the rest is recorded."""
 
     async def scenario(world: World) -> None:
         await declare(world, a_spec())

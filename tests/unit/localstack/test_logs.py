@@ -28,7 +28,7 @@ def test_a_rotated_file_is_readable_for_its_owner_only(tmp_path: Path) -> None:
 
 
 def test_who_writes_on_without_opening_it_again_writes_at_the_beginning(tmp_path: Path) -> None:
-    """No process is told of a rotation, so the file must stay the same file."""
+    """No process is notified of a rotation, so the file must stay the same file."""
     log = tmp_path / "one.log"
     with log.open("a") as writer:
         writer.write("before\n")

@@ -1,4 +1,4 @@
-"""What a rebuild does when the log does not go on: the rest is shown on both buses in tests/contract."""
+"""What a rebuild does when the log does not continue: the rest is shown on both buses in tests/contract."""
 
 from __future__ import annotations
 

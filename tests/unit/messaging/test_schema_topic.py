@@ -119,7 +119,7 @@ async def test_nothing_is_published_while_the_broker_is_down(world: World) -> No
 
 
 async def test_a_schema_that_was_declared_meanwhile_is_found(world: World) -> None:
-    """Also a second time: the reader goes on from where it stood."""
+    """Also a second time: the reader continues from where it stood."""
     finder = SchemaFinder(world.bus, codec=world.codec)
     unknown = UnknownSchema(fingerprint=NEWER_FINGERPRINT)
 

@@ -71,7 +71,7 @@ def _put_together(objects: Sequence[bytes]) -> bytes:
 
 
 def locked(document: bytes, *, password: str) -> bytes:
-    """Encrypt a document; with an empty password anybody may read it."""
+    """Encrypt a document; with an empty password every reader may open it."""
     writer = PdfWriter(clone_from=PdfReader(BytesIO(document)))
     writer.encrypt(user_password=password, owner_password="owner", algorithm="AES-256")
     written = BytesIO()

@@ -127,7 +127,7 @@ def test_other_sources_add_what_a_site_parser_does_not_find() -> None:
             PAGE,
             "shop 2.1: complete, records too long to travel",
             "complete",
-            id="says too much",
+            id="returns too much",
         ),
     ],
 )

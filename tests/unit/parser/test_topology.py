@@ -77,8 +77,8 @@ async def test_the_last_part_of_a_long_list_is_published_last() -> None:
 @pytest.mark.parametrize(
     ("asked", "fixed", "expected"),
     [
-        pytest.param("basic", "", "basic", id="as its crawl asks"),
-        pytest.param("records", "", "records", id="as another crawl asks"),
+        pytest.param("basic", "", "basic", id="as its crawl sets"),
+        pytest.param("records", "", "records", id="as another crawl sets"),
         pytest.param("basic", "records", "records", id="of every page"),
         pytest.param("everything", "", "main", id="what a later version may mean"),
         pytest.param(None, "", "main", id="a spec that is nowhere"),

@@ -47,7 +47,7 @@ def after(
         pytest.param((REFUSED,) * 4, CLOSED, 0, "", id="four-refusals"),
         pytest.param((REFUSED,) * 5, OPEN, 300_000, "forbidden", id="five-refusals"),
         pytest.param((FAILED,) * 4 + (REFUSED,) * 4, CLOSED, 0, "", id="each-feed-counts-for-itself"),
-        pytest.param((*(FAILED,) * 4, GOOD, *(FAILED,) * 4), CLOSED, 0, "", id="a-good-answer-between"),
+        pytest.param((*(FAILED,) * 4, GOOD, *(FAILED,) * 4), CLOSED, 0, "", id="a-success-between"),
         pytest.param((*(REFUSED,) * 4, GOOD, *(REFUSED,) * 4), CLOSED, 0, "", id="welcome-between"),
     ],
 )

@@ -172,7 +172,7 @@ async def test_cancelling_between_tries_is_no_failure() -> None:
 
 
 async def test_cancelling_within_a_try_is_no_failure() -> None:
-    """The same, with the connection in hand."""
+    """The same, with the open connection."""
     begun = asyncio.Event()
 
     async def hang() -> None:

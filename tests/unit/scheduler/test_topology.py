@@ -71,7 +71,7 @@ def pages_of(world: SimulatedWorld) -> dict[str, int]:
 
 
 def test_a_budget_is_kept_exactly_and_failures_do_not_eat_it() -> None:
-    """Twelve pages wanted, of which some are missing: twelve pages come, and the rest is told."""
+    """Twelve pages wanted, of which some are missing: twelve pages come, and the rest gets a decision."""
     pages = [Page(f"/{n}", "missing" if n % 3 == 0 else "fine") for n in range(40)]
     spec = replace(SPEC, max_pages=12, delay_seconds=0.1)
 
@@ -110,7 +110,7 @@ def test_a_seed_that_is_delivered_again_is_not() -> None:
 
 @pytest.mark.parametrize("seconds", [pytest.param(0, id="at-once"), pytest.param(3, id="while-it-waits")])
 def test_a_seed_that_joins_another_is_reported_as_such(seconds: int) -> None:
-    """Its URL is crawled once for both, and whoever looks for it finds out why."""
+    """Its URL is crawled once for both, and a search for it finds the reason."""
 
     async def scenario() -> SimulatedWorld:
         world = SimulatedWorld(a_site(Page("/a")), spec=replace(SPEC, delay_seconds=60))
@@ -151,7 +151,7 @@ def test_nothing_is_requested_during_the_backoff_of_a_host() -> None:
 
 
 def test_a_host_that_rests_beyond_the_patience_does_not_hold_up_the_end() -> None:
-    """It asks for a day, the crawl has two minutes: what is left of it is told as unavailable."""
+    """It asks for a day, the crawl has two minutes: what is left of it is closed as unavailable."""
     pages = [Page("/shut", "shut"), *(Page(f"/{n}") for n in range(3))]
     spec = replace(SPEC, host_patience_seconds=120, delay_seconds=30.0)
 
@@ -185,7 +185,7 @@ def test_a_host_that_was_pushed_back_stays_so_through_a_crash() -> None:
 
 
 def test_hosts_that_do_not_fit_into_memory_are_held_after_a_rebuild_too() -> None:
-    """What was under way when the working set was lost is known to nobody, for any host that waits."""
+    """What was under way when the working set was lost is unknown, for every host that waits."""
     hosts = {f"h{n}.test": Host(f"h{n}.test") for n in range(6)}
     pages = {f"http://{name}/{n}": Page(f"http://{name}/{n}", "late") for name in hosts for n in range(3)}
 
@@ -239,7 +239,7 @@ def test_robots_is_requested_once_an_hour_and_kept_across_restarts() -> None:
 
 
 def test_no_more_is_under_way_than_is_allowed() -> None:
-    """Release by lag in its thin form: what the ring has not settled holds back what comes next."""
+    """Release by lag in its thin form: what the pipeline has not settled holds back what comes next."""
     hosts = {f"h{n}.test": Host(f"h{n}.test") for n in range(30)}
     pages = {f"http://{name}/": Page(f"http://{name}/", "late") for name in hosts}
     most = 4
@@ -320,7 +320,7 @@ def test_the_log_ends_with_every_entry_closed() -> None:
 
 
 def test_a_release_loop_that_dies_is_not_silent() -> None:
-    """Its shard would stand still for ever: the process ends, and whoever starts it anew goes on."""
+    """Its shard would stand still for ever: the process ends, and its restart continues."""
 
     async def scenario() -> None:
         world = SimulatedWorld(a_site())

@@ -23,7 +23,7 @@ def test_what_is_sealed_is_opened_by_its_key_alone() -> None:
         SecretCipher(first).decrypt(f"{sealed[:-2]}x=")
 
 
-def test_nothing_is_kept_in_the_open_for_want_of_a_key() -> None:
+def test_nothing_is_stored_unencrypted_without_a_key() -> None:
     assert (SecretCipher("").encrypt(""), SecretCipher("").decrypt("")) == ("", "")
     with pytest.raises(StartRefused, match="CRAWLER_PROXY_KEY"):
         SecretCipher("").encrypt("geheim")

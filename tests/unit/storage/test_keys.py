@@ -55,7 +55,7 @@ def test_the_number_of_parts_is_declared() -> None:
     [
         pytest.param({"entity": "Host"}, id="upper-case"),
         pytest.param({"attribute": "next_fetch"}, id="underscore"),
-        pytest.param({"owner": ""}, id="nobody"),
+        pytest.param({"owner": ""}, id="none"),
         pytest.param({"parts": ("a:b",)}, id="colon"),
         pytest.param({"lifetime": timedelta(milliseconds=5)}, id="no-lifetime-at-all"),
     ],

@@ -47,7 +47,7 @@ def test_haste_is_seen(tmp_path: Path) -> None:
         assert_polite(site, delay_seconds=1.0)
 
 
-def test_a_site_that_was_kept_from_looking_accuses_nobody(tmp_path: Path) -> None:
+def test_a_site_that_was_not_scheduled_reports_no_haste(tmp_path: Path) -> None:
     """The first of two may have come when the log says, or before; the second was not sooner for that."""
     late_first = a_site(tmp_path, a_line("/", 2.5, late=0.6), a_line("/p/1", 3.0))
     assert_polite(late_first, delay_seconds=1.0)
@@ -90,7 +90,7 @@ def test_a_page_before_the_rules_is_seen(tmp_path: Path) -> None:
     [
         pytest.param("/private/0", id="forbidden"),
         pytest.param("/files/archive.zip", id="refused"),
-        pytest.param("/guessed", id="linked-by-nobody"),
+        pytest.param("/guessed", id="without-a-link"),
     ],
 )
 def test_a_request_for_a_forbidden_page_is_found(tmp_path: Path, path: str) -> None:

@@ -29,7 +29,7 @@ def walk(plan: SitePlan) -> set[str]:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_everything_that_is_expected_is_linked(seed):
-    """A page that nobody links to would be awaited for ever."""
+    """A page without a link to it would be awaited for ever."""
     plan = make_plan(seed, ORIGINS, SiteShape(trap_depth=4, has_busy=True, has_excluded=True))
 
     known = plan.pages | plan.redirects.keys() | plan.failures.keys() | plan.forbidden | plan.refused.keys()

@@ -36,7 +36,7 @@ def _server_of(place: Path) -> Iterator[int]:
 
 
 def test_what_a_killed_run_left_is_cleared_by_the_next(tmp_path: Path) -> None:
-    """A broker holds half a gigabyte, and nobody else knows that it is there."""
+    """A broker holds half a gigabyte, and no other process knows that it is there."""
     killed = subprocess.run((sys.executable, "-c", A_RUN_THAT_IS_KILLED, str(tmp_path)), check=False)
     assert killed.returncode == -signal.SIGKILL
     (left,) = tmp_path.iterdir()
@@ -52,7 +52,7 @@ def test_what_a_killed_run_left_is_cleared_by_the_next(tmp_path: Path) -> None:
             assert identify(server) is None
 
 
-def test_a_run_that_still_goes_on_is_left_alone(tmp_path: Path) -> None:
+def test_a_run_that_still_exists_is_left_alone(tmp_path: Path) -> None:
     """Two test runs on one machine are the ordinary case."""
     with temp_server_directory(tmp_path) as place:
         assert remove_abandoned(tmp_path) == []

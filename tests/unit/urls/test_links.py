@@ -58,7 +58,7 @@ def test_private_links_can_be_allowed_and_metadata_never() -> None:
     assert found.details == ["", "metadata_address"]
 
 
-def test_addresses_can_be_left_to_somebody_else_to_judge() -> None:
+def test_addresses_can_be_left_to_the_caller_to_judge() -> None:
     hrefs = ["http://127.0.0.1:8000/", "http://169.254.169.254/", "http://a..b/"]
 
     found = resolve_links(PAGE, hrefs, allow_private=None)

@@ -23,9 +23,7 @@ def _scope(kind: str, *seeds: str, **more: list[str]) -> CrawlScope:
         pytest.param("domain", "http://news.example.co.uk/", "", id="domain-has-hosts"),
         pytest.param("domain", "http://other.co.uk/", "out_of_scope", id="a-public-suffix-is-no-domain"),
         pytest.param("any", "http://elsewhere.test/", "", id="any"),
-        pytest.param(
-            "listed", "http://www.example.co.uk/", "out_of_scope", id="listed-does-not-ask-the-seed"
-        ),
+        pytest.param("listed", "http://www.example.co.uk/", "out_of_scope", id="listed-ignores-the-seed"),
     ],
 )
 def test_a_scope_begins_at_its_seeds(kind: str, url: str, refusal: str) -> None:

@@ -1,4 +1,4 @@
-"""The two frontiers that must behave alike, each with its own time; and the values that tests speak in.
+"""The two frontiers that must behave alike, each with its own time; and the values that tests use.
 
 A test says what happens to pages by a word each; it never learns whether memory or Redis answers.
 """
@@ -92,7 +92,7 @@ def words(leases: Sequence[Lease]) -> list[str]:
 
 @dataclass
 class HandClock:
-    """Goes on when it is told to."""
+    """Continues when the test lets it."""
 
     seconds: float = 1_000.0
     began: datetime = field(default_factory=lambda: datetime(2026, 3, 1, tzinfo=UTC))
@@ -185,7 +185,7 @@ class FrontierWorld(ABC):
         return list(answer[shard, entries[0].job_id])
 
     async def figures(self) -> tuple[int, int, int]:
-        """Count what is queued, leased, in the ring."""
+        """Count what is queued, leased, in the pipeline."""
         figures = await self.working_set.stats(SHARD, EPOCH)
         return figures.queued, figures.leased, figures.in_pipeline
 
@@ -219,7 +219,7 @@ class MemoryWorld(FrontierWorld):
 
 
 class RedisWorld(FrontierWorld):
-    """A real server, whose clock nobody moves."""
+    """A real server, whose clock no test moves."""
 
     def __init__(self, redis: Redis) -> None:
         self.redis = redis

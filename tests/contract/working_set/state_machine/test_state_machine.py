@@ -1,7 +1,7 @@
 """Random days of an owner, its fetchers and its crashes, beside a model that is too simple to be wrong.
 
-In memory time goes by hand, so that delays and expiries take part; on a server, whose time nobody
-moves, leases and blocks are long and the rest is the same.
+In memory time goes by hand, so that delays and expiries take part; on a server, whose time no test moves,
+leases and blocks are long and the rest is the same.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def _hangs(_host: str) -> Sequence[str]:
             False,
             lookup_from(mixed_test=("93.184.216.34", "192.168.0.1")),
             "refused_address",
-            id="mixed-answer",
+            id="mixed-addresses",
         ),
         pytest.param(
             "http://vault.test/",

@@ -41,7 +41,7 @@ def says_unasked(more: bytes) -> tuple[ResponseScript, asyncio.Event, asyncio.Ev
 @pytest.mark.parametrize(
     "unasked",
     [
-        pytest.param(POISON, id="an answer"),
+        pytest.param(POISON, id="a response"),
         pytest.param(http_response(b"", status="408 Request Timeout"), id="that it was tired of waiting"),
         pytest.param(POISON[:30], id="a part of a head"),
         pytest.param(b"\x00\x00", id="noise"),

@@ -98,7 +98,7 @@ async def test_with_must_tunnel_no_proxy_is_given_a_url() -> None:
         pytest.param(b"", id="nothing"),
         pytest.param(b"\x00noise\r\n\r\n", id="noise"),
         pytest.param(b"HTTP/1.1 2 OK\r\n\r\n", id="no status"),
-        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n" + http_response(b"lie"), id="a page before it was asked"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n" + http_response(b"lie"), id="a page before its request"),
     ],
 )
 async def test_an_invalid_proxy_response_is_a_proxy_failure_for_plain_pages_too(said: bytes) -> None:

@@ -150,7 +150,7 @@ async def test_redirects_are_limited(hop: int, max_hops: int, refused: str) -> N
         pytest.param("429 Slow", ("Retry-After: 7",), "rate_limited", "status_client", id="429"),
         pytest.param("500 Oh", (), "server_error", "status_server", id="500"),
         pytest.param("503 Later", ("Retry-After: 7",), "overloaded", "status_server", id="503"),
-        pytest.param("206 Part", (), "odd_status", "", id="206-nobody-asked-for"),
+        pytest.param("206 Part", (), "odd_status", "", id="206-without-a-range"),
         pytest.param("302 Found", (), "redirected", "", id="302-to-nowhere"),
         pytest.param("999 What", (), "server_error", "status_server", id="999"),
     ],

@@ -85,7 +85,7 @@ async def test_a_refused_redirect_is_an_outcome(location: str, refused: str) -> 
 @pytest.mark.parametrize(
     ("target", "outcome"),
     [
-        pytest.param("http://b.localhost:1/robots.txt", "network_failed", id="nobody-there"),
+        pytest.param("http://b.localhost:1/robots.txt", "network_failed", id="unreachable"),
         pytest.param("/stuck", "protocol_error", id="nonsense"),
     ],
 )

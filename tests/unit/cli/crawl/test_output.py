@@ -62,7 +62,7 @@ def test_a_line_has_the_documented_fields_in_their_order(tmp_path: Path) -> None
     assert line["links"] == ["http://a.test/b", "http://a.test/c"]
 
 
-def test_going_on_cuts_off_what_was_written_after_the_record(tmp_path: Path, form: str) -> None:
+def test_a_resumed_crawl_cuts_off_what_was_written_after_the_record(tmp_path: Path, form: str) -> None:
     """Also half a line."""
     path = tmp_path / "out"
     output = ResultWriter.create(path, form)

@@ -55,7 +55,7 @@ def test_impolite_settings_are_warned_about_before_the_crawl(
     ("seeds", "contact", "is_needed"),
     [
         pytest.param(["https://example.com/"], "", True, id="a-site-of-others"),
-        pytest.param(["https://example.com/"], "me@example.org", False, id="told"),
+        pytest.param(["https://example.com/"], "me@example.org", False, id="reported"),
         pytest.param(
             ["http://localhost/", "http://a.localhost/", "http://127.8.0.1/", "http://[::1]/"],
             "",

@@ -208,7 +208,7 @@ async def test_only_pages_are_written_with_that_option(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("only_pages", [False, True])
-async def test_a_resumed_sink_goes_on_as_if_nothing_had_been(
+async def test_a_resumed_collector_continues_as_if_never_stopped(
     tmp_path: Path, only_pages: bool
 ) -> None:  # a case
     """Redelivered messages are ignored; counters and waiting links are restored."""

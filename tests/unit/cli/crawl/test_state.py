@@ -145,7 +145,7 @@ async def test_after_a_cut_that_could_not_be_written_there_is_no_other(tmp_path:
     again.close(is_complete=False)
 
 
-async def test_whoever_is_cancelled_while_saving_leaves_a_whole_cut(tmp_path: Path) -> None:
+async def test_a_save_that_is_cancelled_leaves_a_consistent_state(tmp_path: Path) -> None:
     """A snapshot that was taken is written: the next one continues it."""
     scene, state = Scene(tmp_path), open_state(tmp_path / "state")
     state.attach(scene.broker)

@@ -60,7 +60,7 @@ def a_letter(**fields: Any) -> DeadLetter:
         pytest.param(b'{"url": "ftp://a.test/x", "scope": 1}', "ftp://a.test/x", id="no-url-of-ours"),
     ],
 )
-def test_a_seed_that_nobody_could_read_is_found(raw: bytes, url: str) -> None:
+def test_an_unreadable_seed_is_found(raw: bytes, url: str) -> None:
     """Such a seed has no key: its bytes are all there is."""
     assert is_about(a_letter(value=raw), parse_subject(url))
 

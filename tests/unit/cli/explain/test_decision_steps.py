@@ -78,7 +78,7 @@ _WISHES = {
 }
 
 
-def test_a_crawl_spec_that_nobody_knows_is_named() -> None:
+def test_an_unknown_crawl_spec_is_named() -> None:
     found = {each.step: each for each in decision_steps(replace(evidence(ENTRY.url), wanted_spec="nosuch"))}
 
     assert found["scope"].text == "unknown crawl spec nosuch"

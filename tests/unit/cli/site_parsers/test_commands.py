@@ -90,7 +90,7 @@ def test_an_unwritable_file_is_reported_in_one_line(
     assert problem in capsys.readouterr().err
 
 
-def test_nobody_is_called_like_the_general_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_site_parser_has_the_name_of_the_general_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records and metrics could not tell the two apart."""
     monkeypatch.setattr(Amazon, "name", "strider")
 

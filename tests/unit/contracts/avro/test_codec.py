@@ -171,7 +171,7 @@ def test_a_newer_writer_is_read_without_what_is_new() -> None:
     assert codec.decode(PROBES, value) == FULL
 
 
-def test_an_older_writer_is_completed_by_defaults_that_nobody_shares() -> None:
+def test_an_older_writer_is_completed_by_defaults_that_are_not_shared() -> None:
     """A list shared by two events could be changed for both."""
     codec = a_codec()
     value = framed(codec, probe_schema(sizes=None, urls=None, note=None), **FULL.to_record())
@@ -261,7 +261,7 @@ def test_the_size_limit_counts_the_whole_value() -> None:
         pytest.param("\ufeff\u202e\x01", "\ufeff\u202e\x01", id="odd, and fine"),
     ],
 )
-def test_text_is_scrubbed_of_what_nobody_could_store(text: str, carried: str) -> None:
+def test_text_is_scrubbed_of_what_no_store_accepts(text: str, carried: str) -> None:
     """Pages contain anything; a title with NUL must not stop a crawl at the database."""
     codec = a_codec()
     sent = a_probe(

@@ -115,7 +115,7 @@ def test_bytes_that_are_no_event_are_refused_however_little_is_read() -> None:
 
 
 @pytest.mark.parametrize(("only", "asked"), [("title", "title"), ("url", "title")])
-def test_a_bad_text_is_refused_by_whoever_reads_it(only: str, asked: str) -> None:
+def test_a_bad_text_is_refused_when_it_is_read(only: str, asked: str) -> None:
     value, headers = CODEC.encode(PAGES_PARSED, PAGE)
     spoilt = value.replace(b"Streams", b"Str\0ams")
 

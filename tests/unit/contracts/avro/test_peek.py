@@ -49,7 +49,7 @@ def test_several_fields_are_given_as_they_stand() -> None:
     assert (same[:2], other[:2] == first[:2]) == (first[:2], False)
 
 
-def test_a_glance_goes_on_where_another_one_ended() -> None:
+def test_a_partial_decode_continues_where_another_one_ended() -> None:
     beginning = FieldPeeker(CODEC, FRONTIER, "busy_ms")
     more = FieldPeeker(CODEC, FRONTIER, "is_start", "seed_token", first_field="kind")
     value = written(replace(ENTRY, is_start=True, busy_ms=300))

@@ -103,7 +103,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("schema", "why"), REFUSED)
-def test_schemas_that_nobody_should_read_with_are_refused(schema: Any, why: str) -> None:
+def test_dangerous_schemas_are_refused(schema: Any, why: str) -> None:
     """Five bytes of `array<null>` would become twenty million items; each other case is as cheap to send."""
     book = a_schema_store()
 

@@ -35,10 +35,10 @@ def test_a_bound_is_never_too_small_and_not_far_too_large(topic: Any) -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        pytest.param({"depth": True}, id="truth for a number"),
+        pytest.param({"depth": True}, id="boolean for a number"),
         pytest.param({"depth": 1 << 31}, id="too large for an int"),
         pytest.param({"link_rels": (1 << 31,)}, id="too large an int in a list"),
-        pytest.param({"noindex": 1}, id="a number for truth"),
+        pytest.param({"noindex": 1}, id="a number for a boolean"),
         pytest.param({"language_confidence": float("nan")}, id="no number"),
         pytest.param({"language_confidence": 1}, id="an integer for a fraction"),
         pytest.param({"meta": {"a": 1}}, id="a number in a map of texts"),

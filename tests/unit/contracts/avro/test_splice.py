@@ -94,9 +94,9 @@ def test_the_registry_of_one_topic_is_not_the_others(codec: Codec, splicer: Spli
 
 
 @pytest.mark.parametrize(
-    "known", [pytest.param(True, id="page at hand"), pytest.param(False, id="page decoded anew")]
+    "known", [pytest.param(True, id="page at hand"), pytest.param(False, id="page decoded again")]
 )
-def test_a_page_of_another_version_is_written_anew(
+def test_a_page_of_another_version_is_encoded_again(
     codec: Codec, splicer: Splicer[Any, Any], known: bool
 ) -> None:
     """During an upgrade parser and validator have different schemas, whose bytes cannot be mixed."""

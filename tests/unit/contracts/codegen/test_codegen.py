@@ -200,7 +200,7 @@ REJECTED = [
     pytest.param(
         "topics/letters.yaml", LETTERS.replace("<service>-dlq", "dlq"), "must contain", id="template"
     ),
-    pytest.param("words/colour.yaml", COLOUR + "  no: Nothing.\n", "put it in quotes", id="yaml-truth-value"),
+    pytest.param("words/colour.yaml", COLOUR + "  no: Nothing.\n", "put it in quotes", id="yaml-boolean"),
     pytest.param(
         "words/colour.yaml", COLOUR + "  Red-ish: Reddish.\n", "must be lower_case", id="word-spelling"
     ),

@@ -94,7 +94,7 @@ KEYS = [
     pytest.param("hosts", {"group": "a.test", "origin": ""}, b"a.test", id="group-of-a-host"),
     pytest.param("hosts", {"group": "a.test", "origin": "https://a.test"}, b"https://a.test", id="origin"),
     pytest.param("job-events", {"job_id": "blog"}, b"blog", id="job"),
-    pytest.param("job-events", {"job_id": "", "group": "a.test"}, b"a.test", id="host-wish"),
+    pytest.param("job-events", {"job_id": "", "group": "a.test"}, b"a.test", id="host-command"),
     pytest.param("parser-dlq", {"key": b"\xff\x00"}, b"\xff\x00", id="as-the-original"),
     pytest.param("parser-dlq", {"key": None}, None, id="as-an-original-without"),
 ]

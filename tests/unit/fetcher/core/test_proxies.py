@@ -34,7 +34,7 @@ def test_proxy_urls_are_parsed(url: str, proxy: Proxy, name: str) -> None:
     "url",
     [
         pytest.param("ftp://geheim@p.test", id="scheme"),
-        pytest.param("http://", id="nobody"),
+        pytest.param("http://", id="none"),
         pytest.param("http://u:geheim@p.test:0", id="no-port"),
         pytest.param("http://u:geheim@p.test:70000", id="large-port"),
         pytest.param("http://u:geheim@p.test/path", id="path"),

@@ -33,7 +33,7 @@ US = build_identity(version="1.0", contact="bot@example.org")
             CrawlerIdentity("Strider/1.0 (+bot@example.org)", "bot@example.org"),
             id="mail",
         ),
-        pytest.param({"contact": ""}, CrawlerIdentity("Strider/1.0"), id="nobody"),
+        pytest.param({"contact": ""}, CrawlerIdentity("Strider/1.0"), id="none"),
         pytest.param(
             {"contact": "bot@example.org", "user_agent": "Mine/2"},
             CrawlerIdentity("Mine/2", "bot@example.org"),

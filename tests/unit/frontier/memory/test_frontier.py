@@ -50,7 +50,7 @@ async def _ready(frontier: MemoryFrontier, *groups: HostGroupState) -> None:
 
 
 async def test_a_step_of_the_wall_clock_moves_nothing() -> None:
-    """Neither a burst nor a halt when somebody sets the time."""
+    """Neither a burst nor a halt when an operator sets the time."""
     clock = TwoClocks()
     frontier = MemoryFrontier(clock)
     await _ready(frontier, HostGroupState("a.test", delay_ms=1_000))

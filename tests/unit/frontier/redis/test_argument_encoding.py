@@ -1,4 +1,4 @@
-"""What scripts are told, in bytes."""
+"""The arguments of scripts, in bytes."""
 
 from __future__ import annotations
 

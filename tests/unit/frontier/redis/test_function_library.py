@@ -20,7 +20,7 @@ def _stored() -> set[str]:
 
 
 def test_every_file_is_used_and_every_script_has_its_file() -> None:
-    """A file that nobody runs is read by everybody."""
+    """A file that no call runs misleads every reader."""
     used = {f"frontier_{name}.lua" for name in FUNCTIONS} | {
         f"frontier_part_{part}.lua" for part in LIBRARY_PARTS
     }

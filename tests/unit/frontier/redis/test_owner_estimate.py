@@ -33,7 +33,7 @@ def test_a_slow_response_is_better_than_none() -> None:
     assert reckoning.clock_bounds(11.0) == (999_100, 1_002_000)
 
 
-def test_a_header_that_begins_anew_is_not_taken_for_an_older_one() -> None:
+def test_a_header_that_starts_again_is_not_taken_for_an_older_one() -> None:
     """And the clock that told the time is the same."""
     reckoning = OwnerEstimate()
     reckoning.record_reply(7)

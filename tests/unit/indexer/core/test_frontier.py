@@ -56,7 +56,9 @@ def test_an_entry_becomes_a_row() -> None:
     ("fields", "status"),
     [
         pytest.param({}, "never_crawled", id="waits"),
-        pytest.param({"state": "in_progress", "fetched_at_ms": FETCHED_AT_MS}, "fetched", id="in the ring"),
+        pytest.param(
+            {"state": "in_progress", "fetched_at_ms": FETCHED_AT_MS}, "fetched", id="in the pipeline"
+        ),
         pytest.param({"state": "completed", "reason": "settled"}, "fetched", id="done"),
         pytest.param({"state": "failed", "reason": "timed_out", "tries": 3}, "failed", id="in vain"),
         pytest.param({"state": "failed", "reason": "robots_denied"}, "blocked", id="forbidden"),

@@ -362,7 +362,7 @@ def test_a_rejected_page_is_not_stored(word: str, reason: str, detail: str) -> N
     )
 
 
-def test_a_page_that_nobody_could_read_has_its_row() -> None:
+def test_an_unreadable_page_has_its_row() -> None:
     """Everything known of it is in the headers."""
     unread = a_rejection(rejection_reason="unreadable_message", rejected_by="parser")
     row = rejection_row(replace(unread, url=""))

@@ -82,7 +82,7 @@ class World:
     "change",
     [
         pytest.param({}, id="messages-wait"),
-        pytest.param({"is_silent": True}, id="nobody-knows-what-waits"),
+        pytest.param({"is_silent": True}, id="unknown-backlog"),
         pytest.param({"waiting": {}, "joining": True}, id="the-group-is-never-joined"),
     ],
 )

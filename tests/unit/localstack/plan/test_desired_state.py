@@ -20,7 +20,7 @@ from strider.localstack.plan.desired_state import (
     [
         pytest.param(DesiredState(), "fetcher", False, 1, id="a-service-runs-once"),
         pytest.param(DesiredState(), "echo", True, 0, id="an-example-does-not-run"),
-        pytest.param(DesiredState(examples=True), "echo", True, 1, id="examples-when-asked-for"),
+        pytest.param(DesiredState(examples=True), "echo", True, 1, id="examples-when-named"),
         pytest.param(DesiredState(scale={"echo": 2}), "echo", True, 2, id="an-example-named-by-a-scale"),
         pytest.param(DesiredState(scale={"fetcher": 0}), "fetcher", False, 0, id="none-of-it"),
         pytest.param(DesiredState(only=("kafka",)), "fetcher", False, 0, id="not-among-the-only-ones"),

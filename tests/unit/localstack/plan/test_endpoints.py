@@ -27,7 +27,7 @@ def test_what_the_environment_names_wins_over_the_stack_that_runs_here(tmp_path:
 
 
 def test_a_stopped_stack_has_no_endpoints(tmp_path: Path) -> None:
-    """Its ports may be somebody else's by now."""
+    """Its ports may belong to another process by now."""
     write_state(tmp_path / "stack.json", StackState(STOPPED, "now", endpoints={"kafka": "127.0.0.1:20001"}))
 
     assert read_endpoints({"STRIDER_HOME": str(tmp_path)}, tmp_path) == {}

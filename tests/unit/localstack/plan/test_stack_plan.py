@@ -16,7 +16,7 @@ from strider.localstack.plan.stack_plan import StackPlan
     ("environment", "session"),
     [
         pytest.param({}, "10", id="a-kafka-of-ours"),
-        pytest.param({"KAFKA_SESSION_TIMEOUT": "30"}, "30", id="somebody-has-said"),
+        pytest.param({"KAFKA_SESSION_TIMEOUT": "30"}, "30", id="set-by-the-operator"),
         pytest.param({"KAFKA_BOOTSTRAP_SERVERS": "broker.test:9092"}, None, id="a-kafka-of-yours"),
     ],
 )

@@ -47,7 +47,7 @@ def _wait(condition: Callable[[], bool]) -> bool:
 
 
 def test_a_process_has_left_its_number_before_its_program_runs(launch: Callable[..., LaunchSpec]) -> None:
-    """Whoever finds it after the death of its starter must not depend on what that one still wrote."""
+    """A process that finds it after the death of its parent must not depend on what that one still wrote."""
     plan = launch("/bin/sh", "-c", 'test "$(cat run/one.pid)" = $$ && echo same')
 
     child = start_process(plan)
@@ -123,7 +123,7 @@ def test_a_foreign_starters_child_is_found_by_the_file_that_it_wrote(
 
 
 def test_a_number_file_is_not_believed_when_the_process_began_at_another_time(tmp_path: Path) -> None:
-    """A stale file names whoever has the number now; that one must live."""
+    """A stale file names the process that has the number now; that one must live."""
     stale = tmp_path / "one.pid"
     stale.write_text(f"{os.getppid()}\n")
     os.utime(stale, (time.time() - 86400, time.time() - 86400))
@@ -132,7 +132,7 @@ def test_a_number_file_is_not_believed_when_the_process_began_at_another_time(tm
 
 
 @pytest.mark.parametrize("text", [pytest.param("", id="empty"), pytest.param("12x", id="torn")])
-def test_a_torn_number_file_names_nobody(tmp_path: Path, text: str) -> None:
+def test_a_truncated_pid_file_names_no_process(tmp_path: Path, text: str) -> None:
     torn = tmp_path / "one.pid"
     torn.write_text(text)
 

@@ -35,7 +35,7 @@ def test_a_running_process_is_the_one_that_it_was(sleeper: subprocess.Popen[byte
 
 @pytest.mark.parametrize("group", [pytest.param(False, id="alone"), pytest.param(True, id="group")])
 def test_a_recycled_number_is_never_signalled(sleeper: subprocess.Popen[bytes], group: bool) -> None:
-    """The same number with another start is somebody else's process."""
+    """The same number with another start is another process."""
     identity = identify(sleeper.pid)
     assert identity is not None
     stranger = replace(identity, started="some boot:1")

@@ -90,7 +90,7 @@ def test_where_nothing_lives_nothing_has_an_address() -> None:
 
 
 def test_down_writes_what_a_killed_supervisor_could_not(tmp_path: Path) -> None:
-    """Else its last word stays, and the next `up` takes up its wish."""
+    """Else its last state stays, and the next `up` applies its command."""
     home = StackDirectory(tmp_path)
     write_state(home.state, a_state(a_line("kafka"), kafka="127.0.0.1:20001"))
 
@@ -127,7 +127,7 @@ def test_down_names_only_what_it_has_ended(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("names", [("redis", "echo"), ("echo", "redis")])
 def test_servers_are_ended_after_the_services(tmp_path: Path, names: tuple[str, ...]) -> None:
-    """A service finishes what it has in hand, and needs its servers for that."""
+    """A service finishes what it has in flight, and needs its servers for that."""
     order = tmp_path / "order"
     opened = [_slow(name, order, seconds=0.15 if name == "echo" else 0) for name in names]
     try:

@@ -29,7 +29,7 @@ def test_the_lock_names_every_jar_once_with_its_hash() -> None:
 
 
 def test_the_lock_has_the_logging_that_the_broker_can_use() -> None:
-    """Kafka 4.3 speaks slf4j 1.7: with the backend for 2 it starts and says nothing."""
+    """Kafka 4.3 uses slf4j 1.7: with the backend for 2 it starts and says nothing."""
     names = {(jar.artifact, jar.version.split(".")[0]) for jar in read_lock()}
 
     assert ("log4j-slf4j-impl", "2") in names

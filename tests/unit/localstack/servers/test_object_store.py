@@ -58,7 +58,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_of_somebody_else_is_named(tmp_path: Path) -> None:
+def test_a_folder_of_another_user_is_named(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
 
     with pytest.raises(SetupFailure, match="no permission to write there"):

@@ -33,7 +33,7 @@ def test_a_stored_port_is_kept_while_it_is_free() -> None:
 
 
 def test_a_stored_port_that_is_taken_is_replaced() -> None:
-    """Somebody else's server must not keep the stack from starting."""
+    """A foreign server must not keep the stack from starting."""
     chosen = choose_ports(("kafka",), HOME, remembered={"kafka": 31001}, free=lambda port: port != 31001)
 
     assert chosen["kafka"] != 31001

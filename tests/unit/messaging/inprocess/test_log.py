@@ -32,7 +32,7 @@ def _read(
     return [(record.offset, (record.value or b"-").decode()) for record in found]
 
 
-def test_reading_goes_on_where_it_ended() -> None:
+def test_reading_continues_where_it_ended() -> None:
     log = _log(("a", "1"), ("b", "2"), ("c", "3"))
     first, position = log.read(0, 2, read_committed=True)
     second, end = log.read(position, 2, read_committed=True)

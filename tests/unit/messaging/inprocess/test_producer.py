@@ -27,7 +27,7 @@ def _values(broker: InProcessBroker, *, read_committed: bool = True) -> list[byt
     return [r.value for r in broker.log(NOTES).read(0, 10_000, read_committed=read_committed)[0]]
 
 
-def test_messages_without_a_key_go_round_robin() -> None:
+def test_messages_without_a_key_are_spread_over_partitions() -> None:
     async def scenario() -> None:
         broker, bus = _world(partitions=3)
         producer = await bus.producer()
@@ -270,7 +270,7 @@ def test_closing_commits_what_is_open() -> None:
     [
         pytest.param({"max.message.bytes": "2000"}, None, 6, 2_000, id="by shard, small messages"),
         pytest.param({"max.message.bytes": "9000000"}, 2, 2, 1_047_552, id="more than is ever sent"),
-        pytest.param({}, 1, 1, 1_047_552, id="says nothing"),
+        pytest.param({}, 1, 1, 1_047_552, id="empty"),
     ],
 )
 def test_a_declared_topic_has_its_partitions_and_its_limit(

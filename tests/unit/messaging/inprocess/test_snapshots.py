@@ -134,7 +134,7 @@ def test_what_was_kept_with_a_cut_comes_back_with_it(tmp_path) -> None:
     again.close()
 
 
-def test_epochs_go_on_after_a_restart(tmp_path) -> None:
+def test_epochs_continue_after_a_restart(tmp_path) -> None:
     """A shard's epoch is part of lease ids: none may be given twice."""
     broker = fresh()
     broker.transactions.initialise("owner")

@@ -50,7 +50,7 @@ class WiredAdmin(AIOKafkaAdminClient):
 async def test_offsets_that_are_not_loaded_yet_are_waited_for(
     monkeypatch: pytest.MonkeyPatch, first: list[int]
 ) -> None:
-    """Taken for absent, they would be written anew: every group would read its topics from the beginning."""
+    """Taken for absent, they would be written again: every group would read its topics from the beginning."""
     answers = [*(answer(code) for code in first), answer(FINE, OFFSETS)]
     monkeypatch.setattr(subject, "_new_admin", lambda **arguments: WiredAdmin(answers, **arguments))
     monkeypatch.setattr(subject, "_RETRY_SECONDS", 0)

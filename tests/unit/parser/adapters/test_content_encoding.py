@@ -72,7 +72,7 @@ def stacked(content: bytes, times: int) -> bytes:
         pytest.param(gzip.compress(TEXT), '"gzip";q=1', id="quoted-and-weighed"),
         pytest.param(gzip.compress(TEXT), "br", id="gzip-labelled-as-brotli"),
         pytest.param(zstd(TEXT), "x-gzip", id="zstd-labelled-as-gzip"),
-        pytest.param(gzip.compress(TEXT), "compress", id="gzip-labelled-as-what-nobody-knows"),
+        pytest.param(gzip.compress(TEXT), "compress", id="gzip-with-an-unknown-label"),
     ],
 )
 def test_encodings_are_undone(body: bytes, encoding: str) -> None:

@@ -42,7 +42,7 @@ def paragraphs(count: int) -> str:
         pytest.param(
             "<div hidden role=dialog aria-labelledby=x>Around</div>", id="a dialog that has a label"
         ),
-        pytest.param("<p>Price: 5 <span aria-hidden=true>Around</span></p>", id="what only eyes are told"),
+        pytest.param("<p>Price: 5 <span aria-hidden=true>Around</span></p>", id="text for the eye only"),
         pytest.param("<p><a href=/x>Around and a few more words</a></p>", id="a link between"),
         pytest.param("<form><p>Around</p></form>", id="a form"),
         pytest.param("<figure><figcaption>Around</figcaption></figure>", id="what stands under a picture"),

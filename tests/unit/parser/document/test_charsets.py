@@ -181,7 +181,7 @@ def test_text_wrongly_declared_as_utf_8_keeps_its_letters() -> None:
             b"<meta charset=utf-7>",
             "text/html; charset=utf-7",
             Charset("utf-8", "assumed"),
-            id="utf-7-is-nobody's",
+            id="utf-7-is-never-used",
         ),
         pytest.param(
             b"<meta charset=rot13>",

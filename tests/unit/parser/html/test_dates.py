@@ -41,7 +41,7 @@ from tests.unit.parser.pages import read
         pytest.param("2026. március 5.", "2026-03-05", id="Hungarian words"),
         pytest.param("2026年3月5日 下午3:05", "2026-03-05T15:05:00", id="Chinese"),
         pytest.param("25/03/2026", "2026-03-25", id="only one order can be meant"),
-        pytest.param("05/03/2026", "", id="nobody knows which is the day"),
+        pytest.param("05/03/2026", "", id="ambiguous day and month"),
         pytest.param("Mon, 30 Nov -0001 00:00:00 +0000", "", id="a zero as some programs write it"),
         pytest.param("5 apples of 2026", "", id="no month"),
         pytest.param("2026-13-40", "", id="no such day"),
@@ -195,7 +195,7 @@ def dates_of(body: str) -> tuple[str, str, str, str]:
         pytest.param(
             f"<h1>Head</h1><p>{'It was on 5 March 2026 that this began. ' * 5}</p>",
             ("", "", "", ""),
-            id="not what the text tells of",
+            id="not a date that the text mentions",
         ),
     ],
 )

@@ -27,12 +27,14 @@ LINKS = [TextBlock("A title that leads on", "li", 21, 0, 0)] * 30
 @pytest.mark.parametrize(
     ("signs", "blocks", "text", "expected"),
     [
-        pytest.param(PageKindSignals(URL, ("newsarticle",)), PROSE, "", PageKind.ARTICLE, id="says article"),
+        pytest.param(
+            PageKindSignals(URL, ("newsarticle",)), PROSE, "", PageKind.ARTICLE, id="declares article"
+        ),
         pytest.param(PageKindSignals(URL, is_dated=True), PROSE, "", PageKind.ARTICLE, id="dated prose"),
         pytest.param(PageKindSignals(URL), LINKS, "", PageKind.LIST, id="links"),
         pytest.param(PageKindSignals(URL, is_paginated=True), (), "", PageKind.LIST, id="has further pages"),
         pytest.param(
-            PageKindSignals(URL, ("product",)), PROSE, "Add to cart", PageKind.PRODUCT, id="says product"
+            PageKindSignals(URL, ("product",)), PROSE, "Add to cart", PageKind.PRODUCT, id="declares product"
         ),
         pytest.param(
             PageKindSignals("https://site.test/products/a"),
@@ -70,7 +72,7 @@ LINKS = [TextBlock("A title that leads on", "li", 21, 0, 0)] * 30
             (),
             "",
             PageKind.PRODUCT,
-            id="with answers",
+            id="with replies",
         ),
         pytest.param(
             PageKindSignals(URL, ("opinionnewsarticle",)), (), "", PageKind.ARTICLE, id="a kind of article"
@@ -228,7 +230,7 @@ FURTHER_PAGE = PageKindEstimate(PageKind.LIST, 0.667, is_paginated=True)
         ),
         pytest.param(PageKindEstimate("product", 0.667), NOTHING, "other", id="by address only"),
         pytest.param(
-            PageKindEstimate("product", 0.667), OfferEvidence(0, 0, True, False), "product", id="says so"
+            PageKindEstimate("product", 0.667), OfferEvidence(0, 0, True, False), "product", id="declared"
         ),
         pytest.param(
             PageKindEstimate("product", 0.667),

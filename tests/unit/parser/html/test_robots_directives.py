@@ -60,7 +60,7 @@ TAG = "X-Robots-Tag"
             [("robots", "index, follow, ,")],
             [],
             RobotsDirectives(("index", "follow")),
-            id="permissions-say-nothing",
+            id="permissions-have-no-effect",
         ),
         pytest.param(
             [("robots", "noindex; nofollow")],

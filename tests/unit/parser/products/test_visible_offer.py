@@ -379,7 +379,7 @@ def test_prices_in_the_phrases_of_shops(text: str, expected: tuple[str, str, str
 @pytest.mark.parametrize(
     ("language", "url", "currency", "is_sure"),
     [
-        pytest.param("en", "https://shop.test/p/x", "USD", False, id="anybody's dollar"),
+        pytest.param("en", "https://shop.test/p/x", "USD", False, id="a dollar of any country"),
         pytest.param("en-AU", "https://shop.test/p/x", "AUD", True, id="by language"),
         pytest.param("en", "https://shop.com.au/p/x", "AUD", True, id="by address"),
     ],

@@ -55,7 +55,7 @@ def test_an_unknown_origin_is_requested_first() -> None:
         pytest.param("client_error", "status_client", False, RobotsFetchResult.ABSENT, id="400"),
         pytest.param("redirected", "too_many_redirects", True, RobotsFetchResult.ABSENT, id="six-redirects"),
         pytest.param(
-            "rate_limited", "status_client", False, RobotsFetchResult.FAILED, id="429-speaks-of-the-host"
+            "rate_limited", "status_client", False, RobotsFetchResult.FAILED, id="429-counts-against-the-host"
         ),
         pytest.param("server_error", "status_server", False, RobotsFetchResult.FAILED, id="500"),
         pytest.param("overloaded", "status_server", False, RobotsFetchResult.FAILED, id="503"),
@@ -168,9 +168,7 @@ def test_a_failure_remembers_when_it_began() -> None:
             RobotsFetchResult.NO_SUCH_HOST, "dns_not_found", RobotsStatus.NO_SUCH_HOST, id="no-such-name"
         ),
         pytest.param(RobotsFetchResult.FORBIDDEN, "refused_address", RobotsStatus.FORBIDDEN, id="private"),
-        pytest.param(
-            RobotsFetchResult.FORBIDDEN, "no_contact", RobotsStatus.FORBIDDEN, id="nobody-to-write-to"
-        ),
+        pytest.param(RobotsFetchResult.FORBIDDEN, "no_contact", RobotsStatus.FORBIDDEN, id="no-contact"),
     ],
 )
 def test_what_needs_no_patience_is_known_at_once(
@@ -182,7 +180,7 @@ def test_what_needs_no_patience_is_known_at_once(
     assert known.status_at(NOW + 300_000) is RobotsStatus.FETCH_FIRST
 
 
-def test_where_nobody_has_ever_listened_nobody_is_waited_for() -> None:
+def test_an_origin_that_never_responded_is_not_waited_for() -> None:
     """A typing error in a port costs three requests, not an hour of retries."""
     known = OriginRobots()
     for wait, standing in (

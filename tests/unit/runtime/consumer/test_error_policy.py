@@ -229,7 +229,7 @@ def test_a_hanging_handler_is_cancelled_at_its_deadline() -> None:
 @pytest.mark.parametrize(
     ("on_cancel", "reasons", "answers"),
     [
-        pytest.param("answer", [], ["0000", "0001"], id="that answers after all is heard"),
+        pytest.param("answer", [], ["0000", "0001"], id="that responds after all counts"),
         pytest.param("crash", ["handler_timeout"], ["0001"], id="that crashes has timed out"),
     ],
 )
@@ -601,7 +601,7 @@ def test_what_is_too_large_for_a_dead_letter_goes_to_the_object_store() -> None:
     simulate(scenario())
 
 
-def test_without_an_object_store_a_large_message_is_cut_and_the_loop_goes_on() -> None:
+def test_without_an_object_store_a_large_message_is_cut_and_the_loop_continues() -> None:
     """What is cut off still stands where it was read; a loop that stood still would let everything wait."""
 
     async def scenario() -> None:

@@ -308,7 +308,7 @@ async def _nothing(*_args: object) -> Effects:
     [
         pytest.param([Subscription(NOTES)], ("notes",), id="a topic without a handler"),
         pytest.param([Subscription(NOTES, _nothing, _nothing)], ("notes",), id="a topic with two"),
-        pytest.param([Subscription(NOTES, _nothing)], ("notes", "answers"), id="a topic that nobody reads"),
+        pytest.param([Subscription(NOTES, _nothing)], ("notes", "answers"), id="a topic without readers"),
         pytest.param(
             [Subscription(NOTES, _nothing), Subscription(NOTES, _nothing)],
             ("notes",),

@@ -23,7 +23,7 @@ def _append(world: World, *values: bytes | None) -> None:
 
 
 def test_a_handler_gets_the_bytes_that_its_event_was_decoded_from() -> None:
-    """A service passes a message on without encoding it anew; a late schema is waited for first."""
+    """A service passes a message on without encoding it again; a late schema is waited for first."""
 
     async def scenario() -> None:
         world = World(partitions=1)

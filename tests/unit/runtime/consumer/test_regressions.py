@@ -68,7 +68,7 @@ def _letters(world: World, kind: type[DeadLetterWriter] = DeadLetterWriter) -> D
 def test_time_in_which_the_process_was_stopped_counts_for_no_deadline(
     stopped_seconds: float, handler_seconds: float, reasons: list[str]
 ) -> None:
-    """A stopped process must not give up good messages when it goes on; a slow handler still ends."""
+    """A stopped process must not give up good messages when it continues; a slow handler still ends."""
 
     async def scenario() -> None:
         world = World(partitions=1, settings=ConsumerSettings(handler_timeout_seconds=2.0))
@@ -246,7 +246,7 @@ def _fenced_batches(tries: list[list[str]]) -> Subscription:
     return Subscription(NOTES, batch_handler=handle)
 
 
-def test_a_fenced_shard_leaves_its_batch_and_the_others_go_on() -> None:
+def test_a_fenced_shard_leaves_its_batch_and_the_others_continue() -> None:
     """Both in the batch that met the newer owner, and in those that were read meanwhile."""
 
     async def scenario() -> None:

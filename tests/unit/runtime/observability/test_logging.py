@@ -65,7 +65,7 @@ def test_a_logger_made_before_the_configuration_follows_it() -> None:
     assert [line["event"] for line in written(stream)] == ["Here"]
 
 
-def test_ids_of_the_work_in_hand_stand_in_every_line_below() -> None:
+def test_ids_of_the_current_work_stand_in_every_line_below() -> None:
     stream = configured()
 
     token = current_traceparent.set(b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")

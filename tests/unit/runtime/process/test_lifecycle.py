@@ -21,9 +21,9 @@ class Ending(ServiceLifecycle):
 @pytest.mark.parametrize(
     ("wishes", "code"),
     [
-        pytest.param([ExitCode.OK], ExitCode.OK, id="asked"),
-        pytest.param([ExitCode.OK, ExitCode.FAILED], ExitCode.FAILED, id="asked-and-failed-on-the-way"),
-        pytest.param([ExitCode.FAILED, ExitCode.OK], ExitCode.FAILED, id="failed-and-asked"),
+        pytest.param([ExitCode.OK], ExitCode.OK, id="requested"),
+        pytest.param([ExitCode.OK, ExitCode.FAILED], ExitCode.FAILED, id="requested-and-failed-on-the-way"),
+        pytest.param([ExitCode.FAILED, ExitCode.OK], ExitCode.FAILED, id="failed-and-requested"),
         pytest.param([ExitCode.STALLED, ExitCode.FAILED], ExitCode.STALLED, id="the-first-fault-counts"),
     ],
 )

@@ -126,7 +126,7 @@ def kennel() -> WatchdogScenario:
         pytest.param({"last_activity": 701.0}, WatchdogVerdict.MOVING, id="just-below-the-threshold"),
         pytest.param({"last_activity": 700.0}, WatchdogVerdict.STALLED, id="just-at-the-threshold"),
         pytest.param({"lag": 0}, WatchdogVerdict.IDLE, id="nothing-waits"),
-        pytest.param({"lag": None}, WatchdogVerdict.STALLED, id="a-broker-that-answers-but-does-not-say"),
+        pytest.param({"lag": None}, WatchdogVerdict.STALLED, id="a-broker-that-responds-without-offsets"),
         pytest.param({"pauses": ("redis",)}, WatchdogVerdict.PAUSED, id="a-stated-pause"),
         pytest.param({"last_loop_tick": 700.0}, WatchdogVerdict.BLOCKED, id="the-loop-does-not-turn"),
         pytest.param(

@@ -51,7 +51,7 @@ def _letters(objects: Objects | None = None, **changes: Any) -> DeadLetterWriter
     [
         pytest.param(DecodeError("truncated", "at 7"), "truncated", id="bytes"),
         pytest.param(UnknownSchema(fingerprint=b"\0" * 8), "unknown_schema", id="schema"),
-        pytest.param(EncodeError("too large"), "answer_refused", id="answer"),
+        pytest.param(EncodeError("too large"), "answer_refused", id="response"),
         pytest.param(HandlerTimeoutError("30 s"), "handler_timeout", id="deadline"),
         pytest.param(KeyError("x"), "handler_crashed", id="crash"),
     ],

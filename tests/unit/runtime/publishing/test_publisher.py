@@ -138,7 +138,9 @@ def test_a_topic_with_a_partition_count_of_its_own_has_that_many_shards() -> Non
     ("changes", "what"),
     [
         pytest.param({"partitioner": "explicit"}, "no partition was named", id="explicit without"),
-        pytest.param({"partitioner": "shard"}, "its declaration has no shard_of", id="shard of nobody"),
+        pytest.param(
+            {"partitioner": "shard"}, "its declaration has no shard_of", id="shard without an owner"
+        ),
     ],
 )
 def test_an_event_without_a_place_is_refused_before_anything_is_sent(

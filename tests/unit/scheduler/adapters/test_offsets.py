@@ -9,7 +9,7 @@ from strider.scheduler.adapters.offsets import TopicPipelineOffsets
 from strider.scheduler.core.runs.lost_pages import PIPELINE, PipelineWatermark
 
 
-def test_a_page_that_nobody_has_read_yet_is_seen_in_its_topic() -> None:
+def test_an_unread_page_is_seen_in_its_topic() -> None:
     """The whole way from the broker's offsets to the proof: nothing is lost while the parser stands."""
 
     async def scenario() -> tuple[int, bool]:

@@ -98,7 +98,7 @@ def test_a_cancelled_run_stays_so_through_a_restart_and_a_rebuild() -> None:
 
 
 @pytest.mark.parametrize("is_killed", [pytest.param(False, id="alive"), pytest.param(True, id="restarted")])
-def test_a_paused_run_keeps_what_it_has_and_goes_on(is_killed: bool) -> None:
+def test_a_paused_run_keeps_its_entries_and_continues_on_resume(is_killed: bool) -> None:
     async def act(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
         await asyncio.sleep(10)
         await wish(world, "pause")
@@ -138,7 +138,7 @@ def test_a_paused_run_does_not_hold_up_another_on_the_same_host() -> None:
 
 
 def test_a_blocked_host_gets_no_request_until_it_is_unblocked() -> None:
-    """Also by whoever takes the shard next, and by who has to read the log."""
+    """Also by the next owner of the shard, and by an owner that has to read the log."""
 
     async def act(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
         await asyncio.sleep(10)
@@ -266,7 +266,7 @@ def test_a_command_reaches_parked_entries(what: str, room: QueueLimits) -> None:
 
 @pytest.mark.parametrize("at", [9.2, 9.4, 10.2])
 def test_a_command_reaches_entries_that_return_to_a_blocked_group(at: float) -> None:
-    """It comes back to a queue at which nobody looks for an hour; the run is over at once all the same."""
+    """It comes back to a queue that is not read for an hour; the run is over at once all the same."""
     pages = [Page(f"/{number}", "broken") for number in range(MANY)]
 
     async def act(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:

@@ -50,7 +50,7 @@ def test_nothing_is_released_before_the_first_count() -> None:
 
 
 def test_who_cannot_be_counted_gets_no_more_than_the_last_count_left() -> None:
-    """A ring of which nobody knows how full it is may be as full as it can be."""
+    """A pipeline of unknown lag may be as full as it can be."""
 
     async def scenario() -> None:
         counted, spent = Counted(0), SpentCredits()

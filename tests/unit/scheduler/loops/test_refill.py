@@ -31,7 +31,7 @@ def a_narrow_world(seed: int) -> SimulatedWorld:
 
 
 async def most_parked(world: SimulatedWorld) -> int:
-    """Watch for as long as nobody ends it; gives the most that were parked at one time."""
+    """Watch until it is cancelled; gives the most that were parked at one time."""
     most = 0
     try:
         while True:
@@ -91,8 +91,8 @@ def figures(**more: int) -> ShardStats:
         pytest.param(figures(), False, id="nothing parked"),
         pytest.param(figures(overflow=9), False, id="all groups have enough"),
         pytest.param(figures(overflow=9, refillable_groups=1), True, id="a group has too little"),
-        pytest.param(figures(overflow=9, refillable_groups=1, memory_percent=70), False, id="no room"),
-        pytest.param(figures(overflow=9, refillable_groups=1, memory_percent=69), True, id="room"),
+        pytest.param(figures(overflow=9, refillable_groups=1, memory_percent=70), False, id="no capacity"),
+        pytest.param(figures(overflow=9, refillable_groups=1, memory_percent=69), True, id="capacity"),
         pytest.param(
             figures(overflow=9, refillable_groups=1, memory_percent=99, queued=9), True, id="below the floor"
         ),
@@ -107,8 +107,8 @@ def test_the_log_is_looked_through_where_something_may_be_queued(told: ShardStat
 @pytest.mark.parametrize(
     ("told", "full"),
     [
-        pytest.param(figures(memory_percent=75, queued=10), True, id="hardly any room"),
-        pytest.param(figures(memory_percent=74, queued=10), False, id="room"),
+        pytest.param(figures(memory_percent=75, queued=10), True, id="hardly any capacity"),
+        pytest.param(figures(memory_percent=74, queued=10), False, id="capacity"),
         pytest.param(figures(memory_percent=99, queued=9), False, id="below the floor"),
     ],
 )

@@ -39,7 +39,7 @@ def last_words(world: SimulatedWorld) -> dict[str, EntryRecorded | None]:
 
 
 def site() -> Web:
-    """One host answers for nobody for a day: its page is open for long."""
+    """One host does not respond for a day: its page is open for long."""
     web = a_wide_site()
     start, shut = web.starts[0], "http://www.shut.test/"
     pages = web.pages | {shut: Page(shut, "shut")}
@@ -49,7 +49,7 @@ def site() -> Web:
 
 @pytest.mark.parametrize("kills", [0, 5])
 def test_what_was_closed_long_ago_is_forgotten_and_what_is_open_is_not(kills: int) -> None:
-    """Also where whoever cleans is killed again and again, and the working set is lost at last."""
+    """Also where the process that cleans is killed again and again, and the working set is lost at last."""
 
     async def scenario() -> SimulatedWorld:
         spec = replace(SimulatedWorld(site()).spec, host_patience_seconds=90_000)

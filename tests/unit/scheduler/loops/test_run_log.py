@@ -90,7 +90,7 @@ def test_pages_are_counted_as_settled_or_rejected() -> None:
 
 
 class Lines:
-    """A logger that keeps what it is told."""
+    """A logger that keeps what it is given."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Mapping[str, Any]]] = []

@@ -26,7 +26,7 @@ def test_what_ran_out_waits_until_the_outcomes_of_its_time_were_read() -> None:
 
 
 def test_only_progress_that_helps_a_lease_is_worth_a_look() -> None:
-    """Whoever would look at every word of progress would look for nothing, most of the time."""
+    """A search at every progress event would find nothing, most of the time."""
     hindsight = LeaseExpiryGuard(taken_at=0.0)
     hindsight.note_outcomes_read(0.0)
 

@@ -64,7 +64,7 @@ async def a_shard(working_set: MemoryFrontier) -> OwnedShard:
 
 
 def test_a_lookup_that_a_final_decision_has_overtaken_is_repeated() -> None:
-    """Else the entry would seem open to whoever asked, and be put back on the ring for ever."""
+    """Else the entry would seem open to the caller, and be put back into the pipeline for ever."""
 
     async def scenario() -> None:
         working_set = HeldBack(EventLoopClock())

@@ -1,4 +1,4 @@
-"""Budgets of whole crawls are exact, whoever owns the shards and whatever is lost."""
+"""Budgets of whole crawls are exact, for every change of owners and every loss."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ FATES = pytest.mark.parametrize(
 @FATES
 @pytest.mark.parametrize("most", [1, 10, MOST])
 def test_as_many_pages_as_the_budget_has(most: int, kills: int, is_lost: bool) -> None:
-    """Never one more, and no run that waits for ever for what nobody needs."""
+    """Never one more, and no run that waits for ever for amounts that are not needed."""
     spec = replace(SPEC, max_pages=most, delay_seconds=0.5)
 
     world = simulate(crawled(a_wide_site(), spec, kills=kills, is_lost=is_lost, seed=most))
@@ -109,7 +109,7 @@ def test_two_schedulers_share_a_budget() -> None:
 def test_as_many_bytes_as_the_budget_has(most: int, kills: int, is_lost: bool) -> None:
     """Pages have a thousand, and might have four: the last ones get what is left, and may be cut.
 
-    A page that is settled while whoever would read its outcome dies costs what it cost all the same.
+    A page that is settled while the process that would read its outcome dies costs what it cost all the same.
     """
     spec = replace(SPEC, max_bytes=most, max_body_bytes=4_000, delay_seconds=0.2)
 
@@ -121,7 +121,7 @@ def test_as_many_bytes_as_the_budget_has(most: int, kills: int, is_lost: bool) -
 
 @FATES
 def test_hosts_and_domains_have_as_much_as_their_budgets(kills: int, is_lost: bool) -> None:
-    """Each host its pages, each domain its bytes, whoever owns the shard meanwhile."""
+    """Each host its pages, each domain its bytes, also while the owner of the shard changes."""
     web = a_wide_site()
     hosts = {
         **web.hosts,
@@ -179,7 +179,7 @@ def test_the_time_that_a_host_takes_has_an_end() -> None:
 
 @dataclass
 class Trap(Web):
-    """A host without end: each page leads to three that nobody has seen."""
+    """A host without end: each page leads to three that were not seen before."""
 
     trap: str = "trap.test"
 

@@ -88,7 +88,7 @@ def test_an_open_breaker_survives(is_lost: bool) -> None:
 
 
 def test_a_host_that_stays_broken_does_not_hold_up_the_end() -> None:
-    """With two minutes of patience, what is left of it after those is told as unavailable."""
+    """With two minutes of patience, what is left of it after those is closed as unavailable."""
 
     async def scenario() -> None:
         world = SimulatedWorld(a_broken_site(40), spec=replace(SPEC, host_patience_seconds=120))

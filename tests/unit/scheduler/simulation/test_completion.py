@@ -21,7 +21,7 @@ from .web import Host, Page, Web, a_web
 from .world import SchedulerInstance, SimulatedWorld
 
 LATE_SECONDS = 15
-"""What the proof may take once the last page has gone round: its looks, a second apart, and the commits."""
+"""What the proof may take once the last page is settled: its looks, a second apart, and the commits."""
 
 SHARED_SECONDS = 10
 """What a flood may cost another run: they share a log, and the proof waits until it is read to its end."""
@@ -48,7 +48,7 @@ async def complete(world: SimulatedWorld, scheduler: SchedulerInstance) -> float
 
 
 @seeds(2, of=4)
-def test_a_run_is_complete_when_its_last_page_has_gone_round(seed: int) -> None:
+def test_a_run_is_complete_when_its_last_page_is_settled(seed: int) -> None:
     """Schedulers come, go and are killed, the working set is lost, settlements are said again."""
 
     async def scenario() -> None:

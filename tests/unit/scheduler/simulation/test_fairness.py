@@ -70,7 +70,7 @@ async def seconds_of_the_small(load: Load, *, is_beside: bool) -> float:
     ],
 )
 def test_small_hosts_are_crawled_as_fast_beside_a_huge_one(load: Load) -> None:
-    """Fewer requests than hosts may be under way: whoever has most entries could take most of the places."""
+    """Fewer requests than hosts may be under way: the run with most entries could take most of the places."""
     alone: float = simulate(seconds_of_the_small(load, is_beside=False))
     beside: float = simulate(seconds_of_the_small(load, is_beside=True))
 

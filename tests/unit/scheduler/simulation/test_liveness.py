@@ -48,7 +48,7 @@ def test_a_fetcher_that_died_with_all_that_was_under_way_holds_up_nothing(seed: 
 
 
 def test_a_budget_is_not_held_by_requests_that_went_with_the_working_set() -> None:
-    """Nobody marks their leases any more, so nobody tells of them: their places must come back."""
+    """Their leases are marked no more, so no outcome is published: their places must come back."""
     spec = replace(SPEC, max_pages=1)
 
     async def scenario() -> None:
@@ -93,7 +93,7 @@ def test_an_entry_whose_record_could_outgrow_its_topic_is_refused_at_the_door() 
     simulate(scenario())
 
 
-def test_an_outcome_that_nobody_can_decide_about_does_not_keep_its_entry(
+def test_an_outcome_that_cannot_be_concluded_does_not_keep_its_entry(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its message is given up when its lease has ended already: a minute later the page is tried again."""
@@ -111,7 +111,7 @@ def test_an_outcome_that_nobody_can_decide_about_does_not_keep_its_entry(
     async def scenario() -> None:
         web = hosts_of(1)
         [url] = web.pages
-        web.pages[url] = Page(url, "missing")  # no page goes round that could settle it instead
+        web.pages[url] = Page(url, "missing")  # no page is in the pipeline that could settle it instead
         world = SimulatedWorld(web)
         await world.begin()
         scheduler = world.start()

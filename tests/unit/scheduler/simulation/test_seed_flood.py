@@ -175,7 +175,7 @@ def test_a_flood_of_raw_seeds_is_one_run_and_delays_no_other(flood: Flood) -> No
     [adhoc] = flooded.counts.keys() - {"run"}
     assert adhoc.startswith(ADHOC_JOB_ID)
     assert flooded.counts == {"run": PAGES + 1, adhoc: flood.count}
-    # One spec, and for each seed its share of a message: nothing is decided about it, nobody is told of it.
+    # One spec, and for each seed its share of a message: no decision about it is published.
     assert flooded.said[CRAWL_SPECS.name] == alone.said[CRAWL_SPECS.name] + 1
     assert flooded.said[LINKS_DISCOVERED.name] < flood.count / LINKS_PER_MESSAGE * 2 * SHARDS
     assert [flooded.said[topic.name] for topic in (JOB_EVENTS, SCHEDULER_DLQ, URLS_DECIDED)] == [0, 0, 0]

@@ -50,7 +50,7 @@ def _stop_indexer(world: SimulatedWorld, standing: StalledBacklog) -> None:
 
 
 STOPS = [pytest.param(_stop_parser, id="parser"), pytest.param(_stop_indexer, id="indexer")]
-"""One whose standing keeps pages from being settled, and one behind whom nobody waits."""
+"""One whose state keeps pages from being settled, and one behind which nothing waits."""
 
 
 @pytest.mark.req("S5.2.4")

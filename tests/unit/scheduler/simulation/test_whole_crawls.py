@@ -35,7 +35,7 @@ def test_a_crawl_comes_to_its_end(seed: int) -> None:
 @pytest.mark.parametrize("is_lost", [pytest.param(False, id="warm"), pytest.param(True, id="rebuilt")])
 @seeds(2, of=4)
 def test_a_killed_scheduler_loses_nothing(seed: int, is_lost: bool) -> None:
-    """Its successor goes on with the working set as it was, or with what the log says."""
+    """Its successor continues with the working set as it was, or with the content of the log."""
 
     async def scenario() -> None:
         world = await started_world(seed)
@@ -79,7 +79,7 @@ def test_replies_of_the_working_set_may_be_overtaken(seed: int) -> None:
 
 
 def test_shards_may_come_and_go_while_runs_are_counted() -> None:
-    """The count is asked for in one shard after the other; a process that died of it had to take all anew."""
+    """The count is asked for in one shard after the other; a process that died of it would take all again."""
 
     async def scenario() -> None:
         world = await started_world(1, latency_seconds=1.0)
@@ -137,7 +137,7 @@ def test_a_working_set_that_is_lost_is_rebuilt(seed: int) -> None:
 
 
 @seeds(2, of=3)
-def test_a_fetcher_that_dies_costs_what_it_had_in_hand(seed: int) -> None:
+def test_a_fetcher_that_dies_costs_what_it_had_in_flight(seed: int) -> None:
     """Its leases run out, and what it had begun is tried again; the delay holds all the same."""
 
     async def scenario() -> None:

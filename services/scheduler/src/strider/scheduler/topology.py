@@ -92,7 +92,7 @@ _log = logger("scheduler")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerPorts:
-    """What the scheduler reads, writes and measures with."""
+    """Adapters by which a scheduler reads, writes and measures."""
 
     working_set: WorkingSet
     frontier_logs: FrontierLogs

@@ -35,7 +35,7 @@ def pace(watch: Watch) -> BatchingPace:
     ("carried", "rests_seconds"),
     [
         pytest.param([], 0.0, id="nothing-yet"),
-        pytest.param([1, 1, 1], 0.0, id="one-url-walks-the-ring"),
+        pytest.param([1, 1, 1], 0.0, id="one-url-walks-the-pipeline"),
         pytest.param([2], 0.005, id="several"),
         pytest.param([2, 5], 0.01, id="several-again"),
         pytest.param([2] * 10, MOST_SECONDS, id="a-steady-flow"),
@@ -105,7 +105,7 @@ def test_during_a_rest_partitions_are_not_looked_through_again(pace: BatchingPac
 
 
 class Accumulator:
-    """As much of the library's accumulator as is paced: batches by node, and who waits for them."""
+    """As much of the library's accumulator as is paced: batches by node, and the waiting tasks."""
 
     def __init__(self) -> None:
         self.batches: dict[int, dict[str, Any]] = {}

@@ -92,7 +92,7 @@ def test_a_record_with_an_unreadable_header_name_is_whole_in_all_else(codec: int
 
 @pytest.mark.parametrize("max_records", [1, 2, 3, None])
 def test_each_record_comes_once_wherever_the_bad_ones_stand(max_records: int | None) -> None:
-    """Batches before the bad one are behind us, and unpacking anew must not set the position back."""
+    """Batches before the bad one are behind us, and another unpacking must not set the position back."""
     content = batch(0, GOOD, GOOD) + batch(2, GOOD, BAD, BAD) + batch(5, GOOD) + batch(6, BAD)
     fetched = Fetched(content)
     offsets: list[int] = []
@@ -109,7 +109,7 @@ def test_a_read_that_begins_within_a_bad_batch_gives_the_rest_of_it() -> None:
 
 
 def test_what_was_aborted_stays_unread_after_a_bad_record() -> None:
-    """Unpacking anew must not forget which transactions were aborted."""
+    """Another unpacking must not forget which transactions were aborted."""
     content = batch(0, BAD) + batch(1, BAD, GOOD, writer=9) + batch(3, GOOD, writer=8)
 
     assert Fetched(content, aborted=((9, 1),)).names() == [(0, SHOWN), (3, "name")]

@@ -41,7 +41,7 @@ DEEP = ExtractionDepth(has_blocks=True)
             "ab",
             id="code-is-no-text",
         ),
-        pytest.param("<noscript>turn it on</noscript>x", "x", id="noscript-is-told-apart"),
+        pytest.param("<noscript>turn it on</noscript>x", "x", id="noscript-is-distinguished"),
         pytest.param(
             "<select><option>o</select><textarea>t</textarea><iframe>i</iframe>x", "x", id="fields-and-frames"
         ),
@@ -259,7 +259,7 @@ def test_of_link_elements_those_that_lead_to_pages_are_read() -> None:
     ]
 
 
-def test_frames_that_somebody_sees_are_links_of_their_own_kind() -> None:
+def test_visible_frames_are_links_of_their_own_kind() -> None:
     """Counters and tag managers put frames of one pixel into most pages."""
     page = read(
         b"<p>x<a href=/a>a</a><iframe src=/map title='The  map'></iframe><iframe src=/a></iframe>"

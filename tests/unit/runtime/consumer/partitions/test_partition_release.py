@@ -52,7 +52,7 @@ def test_a_stop_leaves_no_gap_before_what_is_done() -> None:
 
 
 def test_a_rebalance_leaves_no_gap_before_what_is_done() -> None:
-    """The next owner goes on exactly where this one ended; nothing is answered twice."""
+    """The next owner continues exactly where this one ended; nothing is answered twice."""
 
     async def scenario() -> None:
         world, handle, other_handle = World(partitions=1), Handler(), Handler()
@@ -125,7 +125,7 @@ def test_a_gap_that_waits_for_infrastructure_holds_up_no_stop() -> None:
         pytest.param([], 2, id="alone"),
     ],
 )
-def test_a_batch_in_hand_is_finished_and_the_next_is_not_begun(later: list[Note], committed: int) -> None:
+def test_a_batch_in_flight_is_finished_and_the_next_is_not_begun(later: list[Note], committed: int) -> None:
     """Batches of a topic follow each other, so there is no gap to close."""
 
     async def scenario() -> None:

@@ -15,7 +15,7 @@ from strider.runtime.consumer.spec import ConsumerSettings
 from tests.unit.runtime.consumer.loop_harness import NOTES, Note, WatchedBus, World, answer, notes
 
 
-def test_what_is_in_hand_is_finished_and_committed_before_partitions_go() -> None:
+def test_messages_in_flight_are_finished_and_committed_before_partitions_go() -> None:
     """A second member joins while messages are being handled: within the timeout nothing is done twice."""
 
     async def scenario() -> None:
@@ -392,7 +392,7 @@ def test_a_shard_that_goes_while_it_opens_is_not_opened_further() -> None:
 
 
 def test_a_fenced_shard_stands_still_until_the_group_takes_it_away() -> None:
-    """Nothing of it is committed or given up; the other shard goes on."""
+    """Nothing of it is committed or given up; the other shard continues."""
 
     async def scenario() -> None:
         world = World(partitions=2)

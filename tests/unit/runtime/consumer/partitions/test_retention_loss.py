@@ -15,7 +15,7 @@ async def _echo(note: Note, _record: Record) -> Effects:
     return Effects(publish=(answer(note),))
 
 
-def test_a_loss_names_its_range_and_reading_goes_on_where_the_log_starts() -> None:
+def test_a_loss_names_its_range_and_reading_continues_where_the_log_starts() -> None:
     async def scenario() -> None:
         world = World()
         lost: list[tuple[str, int, int]] = []
@@ -49,7 +49,7 @@ def test_a_loss_names_its_range_and_reading_goes_on_where_the_log_starts() -> No
 
 
 def test_a_loss_is_reported_before_it_is_skipped() -> None:
-    """While the loss event cannot be written nothing of the partition is read; others go on."""
+    """While the loss event cannot be written nothing of the partition is read; others are read."""
 
     async def scenario() -> None:
         world = World()

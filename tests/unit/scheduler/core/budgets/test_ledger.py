@@ -45,14 +45,14 @@ WANT_6, WANT_5 = said("quota_wanted", 0, 6), said("quota_wanted", 1, 5)
         pytest.param(
             [WANT_6, WANT_5, said("quota_returned", 0, 2)],
             {0: 2, 1: 5},
-            id="what comes back goes to who waits",
+            id="what comes back goes to the waiting shard",
         ),
         pytest.param(
             [said("quota_wanted", 0, 6, epoch=2), said("quota_returned", 0, 0, epoch=1)],
             {0: 6},
-            id="an earlier owner is not heard any more",
+            id="an earlier owner is ignored",
         ),
-        pytest.param([WANT_6, said("quota_returned", 0, 8)], {0: 6}, id="nobody gives back what it has not"),
+        pytest.param([WANT_6, said("quota_returned", 0, 8)], {0: 6}, id="no shard returns what it has not"),
     ],
 )
 def test_parts_of_a_budget(events: list[JobEvent], allowed: dict[int, int]) -> None:
@@ -160,7 +160,7 @@ class Crawl:
             self.waiting[flight.shard].append(fetch.entry_id)
 
     def replace(self, number: int) -> None:
-        """Have somebody else take the shards of a process: with what the truth and the leases say."""
+        """Let another process take the shards of a process: with what the truth and the leases say."""
         before = self.processes[number]
         after = self.processes[number] = Process(before.shards, before.epoch + 1)
         after.hear(self.log, len(self.log))
@@ -216,7 +216,7 @@ ENTRIES = (60, 0, 3, 40, 1, 10)
 @pytest.mark.parametrize("most", [1, 7, 40, 200])
 @pytest.mark.parametrize("seed", range(10))
 def test_a_budget_is_never_exceeded_and_never_left_over(seed: int, most: int) -> None:
-    """Whoever reads late, says twice, dies, or has entries where others have the budget."""
+    """Owners that read late, publish twice, die, or have entries where others have the budget."""
     crawl = Crawl(seed, limits=BudgetLimits(run=BudgetAmount(pages=most)), entries=ENTRIES)
     for _ in range(20_000):
         if crawl.is_over and crawl.pages() >= min(most, sum(ENTRIES)):
@@ -246,7 +246,7 @@ def test_a_budget_of_bytes_is_never_exceeded_and_only_scraps_are_left(seed: int,
 
 @pytest.mark.parametrize("seed", range(10))
 def test_hosts_have_budgets_of_their_own(seed: int) -> None:
-    """Each is held to it, also by whoever takes the shard later, and none gets less because of another."""
+    """Each is held to it, also by the next owner of the shard, and none gets less because of another."""
     limits = BudgetLimits(host=BudgetAmount(pages=5, bytes=600), request=BudgetAmount(1, 100, 30_000))
     crawl = Crawl(seed, limits=limits, entries=ENTRIES)
     hosts = {host_of(entry) for names in crawl.waiting.values() for entry in names}

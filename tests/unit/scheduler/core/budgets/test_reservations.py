@@ -124,7 +124,7 @@ def test_repeats_count_once() -> None:
 
 
 def test_no_number_is_no_limit_and_nothing_is_kept_of_it() -> None:
-    """Such a run may go on for years: a name for each of its pages would fill the memory."""
+    """Such a run may last for years: a name for each of its pages would fill the memory."""
     budgets = RunBudgets()
     free = BudgetLimits()
     for number in range(9):
@@ -148,7 +148,7 @@ def test_what_is_not_needed_goes_back_when_others_wait_for_it() -> None:
 
 
 def test_nothing_is_given_of_what_is_on_its_way_back() -> None:
-    """Somebody else may have it by now: the log says who, and it is not read yet."""
+    """Another run may have it by now: the log says who, and it is not read yet."""
     budgets = granted(MOST)
     reserve(budgets, 0)
     use(budgets, 0)
@@ -163,7 +163,7 @@ def test_nothing_is_given_of_what_is_on_its_way_back() -> None:
 
 
 def test_a_budget_is_used_up_when_all_of_it_has_come() -> None:
-    """Not when all of it is given: somebody may not need what he has."""
+    """Not when all of it is given: the other one may not need what it has."""
     budgets = granted(6)
     budgets.ledger.apply(other("quota_wanted", 2, used=2))
     for number in range(6):
@@ -206,7 +206,7 @@ def test_no_reservation_is_granted_until_a_recount_is_complete() -> None:
 
 
 def test_what_comes_while_a_shard_is_counted_counts_once() -> None:
-    """The truth may know it or not: it is read while outcomes go on."""
+    """The truth may know it or not: it is read while outcomes are handled."""
     budgets = granted(
         0, size=1_000, limits=(limits := BudgetLimits(run=BudgetAmount(bytes=1_000), request=PAGE))
     )
@@ -224,7 +224,7 @@ def test_what_comes_while_a_shard_is_counted_counts_once() -> None:
 
 @pytest.mark.parametrize("how", ["came", "ran out"])
 def test_a_lease_that_ends_while_a_shard_is_counted_holds_nothing(how: str) -> None:
-    """Whoever looked at the leases before may name it all the same: nobody would ever end it again."""
+    """An earlier reader of the leases may name it all the same: it would never end again."""
     budgets = granted(2)
     budgets.begin_recount(3)
     if how == "came":
@@ -237,8 +237,8 @@ def test_a_lease_that_ends_while_a_shard_is_counted_holds_nothing(how: str) -> N
     assert [reserve(budgets, n) for n in (6, 7)] == [ReservationStatus.GRANTED, ReservationStatus.MUST_WAIT]
 
 
-def test_a_page_whose_cost_nobody_wrote_down_costs_the_most_until_its_outcome_is_read() -> None:
-    """It was settled first, and then whoever read outcomes died."""
+def test_a_page_of_unknown_cost_costs_the_most_until_its_outcome_is_read() -> None:
+    """It was settled first, and then the process that read outcomes died."""
     limits = BudgetLimits(run=BudgetAmount(bytes=2_500), request=PAGE)
     budgets = granted(0, size=2_500, limits=limits)
     fetch = BudgetedFetch("run", "entry-2", "www.a.test", limits, 2, True, PAGE, is_estimate=True)
@@ -320,7 +320,7 @@ def test_bytes_are_set_aside_at_the_size_of_the_largest_page() -> None:
 
 
 def test_the_last_page_may_have_what_is_left() -> None:
-    """Nobody else has anything, and nothing comes back: then a smaller page is better than none."""
+    """No other shard has anything, and nothing comes back: then a smaller page is better than none."""
     budgets = granted(0, size=2_500, limits=BYTES)
     for number in (0, 1):
         reserve(budgets, number, BYTES)
@@ -405,7 +405,7 @@ def test_the_hosts_of_a_domain_share_its_budget() -> None:
 
 
 def test_the_next_owner_reads_that_a_run_has_limits_here() -> None:
-    """Else nobody would count what its hosts have had, when the shard moves."""
+    """Else the pages of its hosts would not be counted, when the shard moves."""
     limits = BudgetLimits(host=BudgetAmount(pages=5))
     budgets = RunBudgets()
 

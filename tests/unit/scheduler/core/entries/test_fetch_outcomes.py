@@ -28,7 +28,7 @@ def end(entry: Any, outcome: Any, *, rests: bool = False, **spec: Any) -> EntryT
     return apply_fetch_outcome(entry, outcome, at, chance=LowestChance())
 
 
-def test_a_page_goes_round() -> None:
+def test_a_page_is_fetched_and_settled() -> None:
     result = end(an_entry(tries=2), an_outcome("fetched", has_page=True, status=200, etag="e"))
 
     assert result.decisions == ()
@@ -115,7 +115,7 @@ def test_a_spec_may_set_fewer_tries() -> None:
         pytest.param("too_slow", "too_slow", id="too-slow"),
         pytest.param("protocol_error", "bad_framing", id="broken-http"),
         pytest.param("crashed", "internal", id="our-own-crash"),
-        pytest.param("fetched", "", id="a-page-that-was-not-spoken"),
+        pytest.param("fetched", "", id="a-page-that-was-not-published"),
     ],
 )
 def test_what_may_pass_is_tried_again(outcome: str, error_class: str) -> None:
@@ -154,7 +154,7 @@ def test_what_would_not_change_is_closed_at_once(outcome: str, error_class: str,
     ],
 )
 def test_a_host_that_wants_to_rest_costs_the_url_nothing(outcome: Any) -> None:
-    """C-9: it speaks of the host, and the URL comes again as if nothing had been."""
+    """C-9: it counts against the host, and the URL comes again as if nothing had been."""
     result = end(an_entry(tries=3), outcome, rests=True)
 
     assert result.entry is not None

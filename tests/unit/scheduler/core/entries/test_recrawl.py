@@ -143,7 +143,7 @@ def test_the_text_decides(entry: Any, page: Any, spec: Any, interval: int, uncha
     ],
 )
 def test_what_had_no_page_may_have_one_another_time(outcome: Any, state: str, reason: str) -> None:
-    """It is told all the same why this round came to nothing."""
+    """The reason why this round came to nothing is recorded all the same."""
     at = OutcomeContext(CONTINUOUS, NOW, host_backs_off=False)
     result = apply_fetch_outcome(an_entry(tries=3), outcome, at, chance=LowestChance())
 
@@ -234,7 +234,7 @@ def pages_asked(world: SimulatedWorld) -> list[float]:
 @pytest.mark.req("S4.14.2", "S4.14.3")
 @pytest.mark.req("S5.1.2", part="the interval of each page is rebuilt")
 @pytest.mark.parametrize("is_lost", [pytest.param(False, id="warm"), pytest.param(True, id="rebuilt")])
-def test_a_continuous_crawl_goes_on_by_itself(is_lost: bool) -> None:
+def test_a_continuous_crawl_continues_by_itself(is_lost: bool) -> None:
     """Its made-up page never changes: its interval doubles twice, over a restart."""
 
     async def scenario() -> None:

@@ -68,11 +68,11 @@ TRIED = an_entry(
     fetch_sequence=4, status=503, etag='"old"', last_modified="once", tries=2, error_count=1,
     error_class="http_503", body_bytes=10, busy_ms=3, fetched_at_ms=NOW - 10, text_hash="old",
 )  # fmt: skip
-"""Was fetched before, tried twice since, and under way when last heard of."""
+"""Was fetched before, tried twice since, and under way at the last event."""
 
 
 def test_a_page_settled_before_its_outcome_is_read_has_its_response() -> None:
-    """Outcomes wait for a commit now and then, and the ring is faster: the outcome says nothing any more."""
+    """Outcomes may wait for a commit, and the pipeline is faster: the outcome says nothing any more."""
     closed = apply_settlement(TRIED, a_settlement(**ANSWER), now_ms=NOW)
 
     assert closed == replace(

@@ -109,7 +109,7 @@ def gaps(world: SimulatedWorld, *, since: float = 0.0) -> list[float]:
 @pytest.mark.req("S3.21.10")
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_a_source_that_is_saved_during_a_crawl_holds_at_once(is_killed: bool) -> None:
-    """And whoever comes later has read it before anything is asked for."""
+    """And the next owner has read it before anything is requested."""
 
     async def scenario() -> None:
         world = SimulatedWorld(a_list(), spec=replace(SPEC, delay_seconds=1.0))

@@ -177,7 +177,7 @@ def test_an_expired_robots_file_is_requested_again() -> None:
     [
         pytest.param("dns_not_found", DecisionReason.HOST_UNAVAILABLE, id="no-such-name"),
         pytest.param("refused_address", DecisionReason.POLICY_BLOCKED, id="private"),
-        pytest.param("no_contact", DecisionReason.POLICY_BLOCKED, id="nobody-to-write-to"),
+        pytest.param("no_contact", DecisionReason.POLICY_BLOCKED, id="no-contact"),
     ],
 )
 def test_what_time_does_not_heal_needs_no_patience(error_class: str, reason: DecisionReason) -> None:

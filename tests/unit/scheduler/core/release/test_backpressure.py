@@ -62,7 +62,7 @@ def test_credits_are_the_free_capacity_of_the_pipeline(
 
 
 def test_what_a_count_may_have_missed_is_taken_off() -> None:
-    """What was spoken before the counting began is in the count; what came later is not, or twice."""
+    """What was published before the counting began is in the count; what came later is not, or twice."""
     spent = SpentCredits()
     spent.add(5, now=1.0)
     spent.add(0, now=1.5)

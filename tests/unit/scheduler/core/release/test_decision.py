@@ -40,7 +40,7 @@ def test_unknown_robots_is_requested_first() -> None:
 
 
 def test_robots_that_may_lie_unread_are_waited_for() -> None:
-    """Whoever had the shard before may have heard them and died: asked again they would be asked twice."""
+    """The previous owner of the shard may have read them and died: asked again they would be asked twice."""
     result = decide_release(an_entry(), around(NO_ROBOTS, has_caught_up=False))
 
     assert (result.action, result.entry.reason) == (ReleaseAction.WAIT, "waits_for_robots")

@@ -77,7 +77,7 @@ def test_certificates_are_let_pass_for_named_hosts_only() -> None:
 def test_credentials_go_to_the_sites_that_they_are_for(
     entry: EntryRecorded, scope: str, is_told: bool
 ) -> None:
-    """A crawl without bounds follows anybody's link: whoever is linked to must not learn a password."""
+    """A crawl without bounds follows every link: the host that is linked to must not learn a password."""
     headers = {"Authorization": "Bearer x", "cookie": "a=b", "X-Api-Key": "k", "X-A": "1"}
     spec = a_spec(scope=scope, headers=headers, hosts=("listed.test",), domains=("mine.test",))
 

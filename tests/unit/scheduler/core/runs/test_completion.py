@@ -40,13 +40,13 @@ def test_each_step_takes_a_look_of_its_own() -> None:
     ]
 
 
-def test_seeds_that_nobody_has_read_hold_it_back() -> None:
+def test_unread_seeds_hold_it_back() -> None:
     unread = CompletionObservation(QUIET, seeds_committed={0: 2})
 
     assert looks(unread, unread, unread, seeds=3) == [CompletionPhase.QUIET] * 3
 
 
-def test_links_that_nobody_has_read_hold_it_back() -> None:
+def test_unread_links_hold_it_back() -> None:
     unread = CompletionObservation(QUIET, links_end={0: 9}, links_committed={0: 8})
 
     assert looks(*[unread] * 5)[-1] is CompletionPhase.DRAINING
@@ -79,7 +79,7 @@ def test_what_came_and_went_between_two_looks_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("counted_by", [(1, 9), (2, 5)], ids=["rebuilt", "taken"])
-def test_a_count_that_begins_anew_is_no_proof(counted_by: tuple[int, int]) -> None:
+def test_a_count_that_starts_again_is_no_proof(counted_by: tuple[int, int]) -> None:
     """Where something came and another thing came again, a rebuild counts as many as there were."""
     before, after = (
         CompletionObservation({**QUIET, 0: ShardRunCount(is_ready=True, accepted=9, counted_by=by)})
@@ -135,7 +135,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, SHARDS - 1)), max_s
     st.lists(st.tuples(STEPS, STEPS, STEPS), min_size=1, max_size=40),
 )
 def test_no_order_of_events_fools_it(seeds: int, links: int, rounds: list[tuple[list, list, list]]) -> None:
-    """Looks are not taken at one moment: the crawl goes on between the facts that one look gathers."""
+    """Looks are not taken at one moment: the crawl continues between the facts that one look gathers."""
     crawl, proof = Crawl(seeds, links), CompletionProof(SHARDS, {0: seeds})
     for before, between, after in rounds:
         for step in before:

@@ -19,10 +19,10 @@ FACT = JobEvent(event_id="f", what="cancelled", is_wish=False, at_ms=1, by="sche
 @pytest.mark.parametrize(
     ("said", "standing"),
     [
-        pytest.param([], RunState.RUNS, id="nothing said"),
+        pytest.param([], RunState.RUNS, id="no command"),
         pytest.param([PAUSE], RunState.PAUSED, id="paused"),
         pytest.param([PAUSE, RESUME], RunState.RUNS, id="resumed"),
-        pytest.param([RESUME, PAUSE], RunState.PAUSED, id="the last wish counts"),
+        pytest.param([RESUME, PAUSE], RunState.PAUSED, id="the last command counts"),
         pytest.param([PAUSE, CANCEL], RunState.CANCELLED, id="cancelled"),
         pytest.param([CANCEL, RESUME, PAUSE], RunState.CANCELLED, id="nothing undoes a cancel"),
         pytest.param([PAUSE_JOB], RunState.PAUSED, id="its job is paused"),
@@ -32,7 +32,7 @@ FACT = JobEvent(event_id="f", what="cancelled", is_wish=False, at_ms=1, by="sche
         pytest.param([CANCEL_JOB, DROP_JOB], RunState.DROPPED, id="a cancelled job may be dropped"),
         pytest.param([DROP_JOB, CANCEL_JOB, RESUME_JOB], RunState.DROPPED, id="nothing undoes a drop"),
         pytest.param([a_command("drop")], RunState.RUNS, id="only jobs are dropped"),
-        pytest.param([FACT], RunState.RUNS, id="a fact is no wish"),
+        pytest.param([FACT], RunState.RUNS, id="a fact is no command"),
         pytest.param([a_command("cancel", execution_id="other")], RunState.RUNS, id="another run"),
     ],
 )

@@ -76,7 +76,7 @@ def test_where_all_is_read_one_look_proves_that_nothing_is_on_its_way() -> None:
     ],
 )
 def test_a_service_that_is_behind_holds_up_the_proof(behind: str, hop: int) -> None:
-    """It goes on from there, by the ends that were noted: what came later is none of its business."""
+    """It continues from there, by the ends that were noted: what came later is none of its business."""
     first = BEGUN.after(sounding(**{behind.replace("-", "_"): 1}))
     assert (first.stage, first.has_passed) == (hop, False)
     grown = PipelineOffsets(ALL_READ, {place: end + (place[0] == behind) for place, end in ENDS.items()})
