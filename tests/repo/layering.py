@@ -200,7 +200,7 @@ def impure_cores(root: Path) -> list[str]:
 
 
 def impure_calls(root: Path) -> list[str]:
-    """Find calls in a core, or in a pure library, that read the clock, a file or a terminal without an import."""
+    """Find calls in a core, or in a pure library, to clocks, files or terminals that need no import."""
     found = []
     for path in shipped(root, with_generated=True):
         if not _is_pure(path, root):
