@@ -80,7 +80,7 @@ async def test_the_smallest_body_is_a_setting(
         pytest.param("false", {"/": "page"}, id="false"),
     ],
 )
-async def test_robots_txt_is_obeyed_unless_a_setting_says_otherwise(
+async def test_robots_txt_is_obeyed_unless_a_setting_disables_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, respects: str, expected: dict[str, str]
 ) -> None:
     rules = http_response(b"User-agent: *\nDisallow: /\n")
@@ -95,7 +95,7 @@ async def test_robots_txt_is_obeyed_unless_a_setting_says_otherwise(
 
 @pytest.mark.req("S1.14.4")
 @pytest.mark.parametrize(("varies", "several"), [("", False), ("true", True)], ids=["default", "random"])
-async def test_the_user_agent_varies_where_a_setting_says_so(
+async def test_the_user_agent_varies_by_a_setting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, varies: str, several: bool
 ) -> None:
     """Each names the product all the same."""
@@ -121,7 +121,7 @@ async def test_the_user_agent_varies_where_a_setting_says_so(
         pytest.param("FETCHER_FOLLOW_REDIRECTS", "false", 0, id="not-followed"),
     ],
 )
-async def test_redirects_are_followed_as_far_as_the_settings_say(
+async def test_redirects_are_followed_up_to_the_limits_of_the_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, value: str, followed: int
 ) -> None:
     if setting:

@@ -209,7 +209,7 @@ def test_a_list_whose_end_was_given_up_is_settled_behind_its_parts(
 
 @pytest.mark.req("S1.14.12")
 @pytest.mark.parametrize(("setting", "kind"), [("", "page"), ("true", "feed")], ids=["default", "enabled"])
-def test_feeds_of_start_pages_are_crawled_as_feeds_where_a_setting_says_so(
+def test_feeds_of_start_pages_are_crawled_as_feeds_by_a_setting(
     bootstrap: str, sender: Producer, redis_url: str, tmp_path: Path, *, setting: str, kind: str
 ) -> None:
     url = f"https://www.feeds-{kind}.test/feed.xml"

@@ -30,7 +30,7 @@ from strider.frontier.rebuild_records import RecordedEntry, SharedFields
 from .id_interning import InternedIds
 
 SEEN_PER_CALL: Final = 4000
-"""Fingerprints of one call of `frontier_load_seen`: a few milliseconds in which the server does nothing else."""
+"""Fingerprints of one call of `frontier_load_seen`: a few milliseconds of the server."""
 
 _FINGERPRINT_BASE: Final = 10**18
 _FINGERPRINT_RANGE: Final = 2**63 - _FINGERPRINT_BASE
