@@ -17,12 +17,12 @@ from typer.core import TyperGroup
 
 from strider.runtime.settings.validation_messages import strip_prefixes, validation_message
 
+from .arguments import unknown_name
 from .connections import KAFKA, POSTGRES, REDIS, override_environment
 from .exit_codes import CommandExit
 from .output import fail, print_text
 from .profiles import ProfileError, load_profile
 from .stdio import open_streams, run_command
-from .suggestions import unknown_name
 
 COMMANDS: Final = {
     "crawl": "crawl",

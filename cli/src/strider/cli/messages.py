@@ -12,8 +12,8 @@ from typing import Any, Final
 from strider.contracts import TOPICS, Topic
 from strider.messaging.topics.tail import TailedMessage
 
+from .arguments import closest
 from .output import json_text
-from .suggestions import closest
 
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _AGO: Final = re.compile(r"(\d{1,9})([smhd])")

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from .suggestions import unknown_name
+from .arguments import unknown_name
 
 FILE_NAME: Final = "profiles.toml"
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")

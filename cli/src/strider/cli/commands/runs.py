@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from strider.cli.arguments import closest
 from strider.cli.confirmation import confirm
 from strider.cli.connections import BrokerTarget, run_with_broker
 from strider.cli.exit_codes import CommandExit
@@ -20,7 +21,6 @@ from strider.cli.frontier.run_log import print_run_log
 from strider.cli.frontier.task_counts import count_tasks
 from strider.cli.options import AsJson, AsJsonLines, Bootstrap, DryRun, Yes
 from strider.cli.output import fail, print_fields, print_json, print_listing, print_text, warn
-from strider.cli.suggestions import closest
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.ids import ADHOC_JOB_ID
 from strider.frontier.redis.inspection import RunSnapshot, RunsSnapshot

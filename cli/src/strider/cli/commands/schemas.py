@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
+from strider.cli.arguments import unknown_name
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AsJson
 from strider.cli.output import fail, json_text, print_json, print_listing, print_text, warn
-from strider.cli.suggestions import unknown_name
 from strider.contracts import TOPICS
 from strider.contracts.avro.compatibility import VersionIncompatibility, check_versions
 from strider.contracts.avro.resolution import COMPATIBILITY_RULES

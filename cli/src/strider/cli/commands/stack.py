@@ -15,11 +15,11 @@ from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
+from strider.cli.arguments import closest
 from strider.cli.confirmation import confirm
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AsJson, Yes
 from strider.cli.output import fail, print_fields, print_json, print_styled, print_table, print_text, styled
-from strider.cli.suggestions import closest
 from strider.localstack.commands import (
     POLL_SECONDS,
     StackStart,

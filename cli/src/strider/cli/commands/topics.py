@@ -15,12 +15,12 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from strider.cli.arguments import closest
 from strider.cli.connections import BrokerTarget, open_schema_registry, run_with_broker
 from strider.cli.exit_codes import CommandExit
 from strider.cli.messages import check_conditions, message_json, parse_since, parse_where
 from strider.cli.options import AsJson, Bootstrap, DryRun
 from strider.cli.output import fail, print_json, print_listing, print_text
-from strider.cli.suggestions import closest
 from strider.contracts import TOPICS
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore

@@ -12,8 +12,8 @@ from typing import Final
 
 from pydantic import SecretStr
 
+from strider.cli.arguments import closest
 from strider.cli.profiles import FILE_NAME, ProfileError, find_profiles, read_profiles
-from strider.cli.suggestions import closest
 from strider.runtime.settings.base import ServiceSettings
 from strider.runtime.settings.help import settings_classes
 from strider.runtime.settings.loader import (

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from strider.cli.url_argument import complete_url
+from strider.cli.arguments import complete_url
 from strider.contracts.generated.enums import DecisionReason, ErrorClass, FetchOutcome, RequestKind
 from strider.contracts.generated.events import FetchCompleted, FetchRequested
 from strider.fetcher.adapters import open_fetch_client, redirect_rules_of

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import can_ada
 
-from strider.cli.url_argument import complete_url
+from strider.cli.arguments import complete_url
 from strider.contracts.generated.enums import ErrorClass
 from strider.crawl.settings import PRODUCT
 from strider.politeness.robots.decoding import decode_robots

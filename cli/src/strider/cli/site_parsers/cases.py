@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from strider.cli.arguments import unknown_name
 from strider.cli.exit_codes import CommandExit
 from strider.cli.output import json_text, print_text, warn
 from strider.cli.parse.fields import page_fields
 from strider.cli.parse.page_sources import fetched_event
-from strider.cli.suggestions import unknown_name
 from strider.parser.adapters.page_reader import make_reader
 from strider.parser.core import ParseLimits
 from strider.sites import SiteParser, load_installed_parsers

@@ -12,7 +12,7 @@ from strider.storage.job_logs import RedisJobLogs
 from strider.storage.objects import open_configured_objects
 from strider.storage.redis import connect, redis_options
 
-from .adapters.metrics import LinkMetrics
+from .adapters import LinkMetrics
 from .settings import LinkIngestionSettings
 from .topology import (
     DEAD_LETTERS,

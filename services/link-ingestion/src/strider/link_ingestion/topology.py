@@ -40,7 +40,7 @@ from strider.frontier.ports import SeenLookup
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
 from strider.messaging.ports import Clock, Record, epoch_ms
 
-from .adapters.run_log_events import CountLinks, NoteRunEvent, discard_count, discard_note, note_seeds
+from .adapters import CountLinks, NoteRunEvent, discard_count, discard_note, note_seeds
 from .core import (
     AcceptedSeed,
     AdmittedPage,

@@ -1,4 +1,4 @@
-"""Typed URLs, and what is refused."""
+"""Typed URLs and names: completed, refused, or corrected to the nearest name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from strider.cli.app import app
-from strider.cli.url_argument import complete_url
+from strider.cli.arguments import closest, complete_url, unknown_name
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,23 @@ def test_an_error_has_a_message_and_an_exit_code(
     result = CliRunner().invoke(app, words)
 
     assert (result.exit_code, errors in result.output) == (code, True), result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("topcs", "no command 'topcs'; did you mean topics?"),
+        ("zzz", "no command 'zzz'; there are: topics, seeds"),
+    ],
+)
+def test_an_unknown_name_gets_the_nearest_names_or_all(name: str, sentence: str) -> None:
+    assert unknown_name("command", name, ["topics", "seeds"]) == sentence
+
+
+def test_of_many_names_some_are_listed() -> None:
+    assert unknown_name("schema", "zzz", [f"a{number}" for number in range(30)]).endswith("a11, …")
+
+
+def test_of_no_names_none_is_listed() -> None:
+    assert unknown_name("profile", "x", []) == "no profile 'x'; there are: none"
+    assert closest("x", []) == ""

@@ -1,1 +1,0 @@
-"""Metrics and run logs of link ingestion."""
