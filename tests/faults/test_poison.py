@@ -97,7 +97,7 @@ async def test_scattered_bad_messages_are_kept_whole_and_their_neighbours_are_ha
 
 
 @pytest.mark.req("S4.6.4")
-async def test_a_flood_stops_the_consumer_until_somebody_has_looked(scene: Scene) -> None:
+async def test_a_flood_stops_the_consumer_until_an_operator_resumes_it(scene: Scene) -> None:
     """Not the process: it stays to say why, and the watchdog lets it, for the pause is a stated one."""
     echo = scene.echo(STALL_THRESHOLD=f"{STALL_SECONDS:g}")
     await echo.until_ready()

@@ -36,7 +36,7 @@ async def test_a_shard_that_must_be_rebuilt_refuses_its_owner(redis: Redis) -> N
 
 
 @pytest.mark.req("S3.19.28", part="requests that no fetcher started are given back on command")
-async def test_only_requests_that_nobody_began_are_given_back(redis: Redis) -> None:
+async def test_only_requests_that_were_not_started_are_returned(redis: Redis) -> None:
     """A request that was begun may be under way: its host must not be asked beside it."""
     frontier, tending = await opened(redis), ShardAdmin(redis)
     await frontier.accept(SHARD, EPOCH, [accepted(1, "a.test"), accepted(2, "b.test")])
@@ -52,7 +52,7 @@ async def test_only_requests_that_nobody_began_are_given_back(redis: Redis) -> N
 
 
 @pytest.mark.req("S3.13.8")
-async def test_the_api_gives_back_what_nobody_began_in_any_shard(redis: Redis) -> None:
+async def test_the_api_returns_requests_that_were_not_started_in_any_shard(redis: Redis) -> None:
     """Shards that there are not, or not yet, have nothing to give back."""
     frontier, leases = await opened(redis), RedisLeaseRecovery(ShardAdmin(redis), shards=SHARD + 2)
     await frontier.accept(SHARD, EPOCH, [accepted(1)])

@@ -157,7 +157,7 @@ async def test_the_whole_timeline_is_shown(why: Ask, bootstrap: str, postgres: P
     assert f"robots.txt of https://{host}: absent." in people.stdout
 
 
-async def test_a_url_that_nobody_knows(why: Ask) -> None:
+async def test_a_url_that_is_unknown_has_no_decisions(why: Ask) -> None:
     told = await why(f"https://{uuid.uuid4().hex}.test/")
 
     assert (told.returncode, told.stderr) == (1, "")
