@@ -291,7 +291,7 @@ class Scheduler:
             count = await count_run(shard, execution_id)
             try:
                 waits = await read_robots_waits(
-                    shard, self._crawl_specs, execution_id, open_entries=count.open
+                    shard, self._ports.crawl_specs, execution_id, open_entries=count.open
                 )
             except (Unavailable, ShardFenced):
                 return []
