@@ -7,9 +7,9 @@ kind. The lines have the job's id, so they go to the job's log (`job_logs`).
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from typing import Any, Final
+from typing import Final
 
-from strider.messaging.log_events import LogEvent
+from strider.messaging.log_events import EventLogger, LogEvent
 from strider.messaging.ports import Clock
 from strider.runtime.observability import log_events
 
@@ -25,16 +25,14 @@ MAX_KNOWN_RUNS: Final = 10_000
 class RunLog:
     """Counts events of runs, and writes them as lines."""
 
-    def __init__(self, log: Any, *, clock: Clock) -> None:
+    def __init__(self, log: EventLogger, *, clock: Clock) -> None:
         self._log = log
         self._clock = clock
-        self._pending: dict[tuple[LogEvent | str, str, str], Counter[str]] = {}
+        self._pending: dict[tuple[LogEvent, str, str], Counter[str]] = {}
         self._known_runs: OrderedDict[str, None] = OrderedDict()
         self._dropped = 0
 
-    def record(
-        self, event: LogEvent | str, job_id: str, execution_id: str, kind: str = "", count: int = 1
-    ) -> None:
+    def record(self, event: LogEvent, job_id: str, execution_id: str, kind: str = "", count: int = 1) -> None:
         """Count that something happened to a run, so many times, of this kind."""
         if not job_id or not count:
             return
@@ -55,8 +53,8 @@ class RunLog:
         for (event, job_id, execution_id), kinds in noted.items():
             by_kind = {"by_kind": dict(kinds.most_common())} if any(kinds) else {}
             first = {"first_here": True} if self._is_new(execution_id) else {}
-            write = self._log.info if isinstance(event, str) else self._log.emit
-            write(event, job_id=job_id, execution_id=execution_id, count=kinds.total(), **by_kind, **first)
+            run = {"job_id": job_id, "execution_id": execution_id}
+            self._log.emit(event, **run, count=kinds.total(), **by_kind, **first)
         if self._dropped:
             self._log.emit(log_events.RUN_EVENTS_DROPPED, count=self._dropped, most=MAX_PENDING_EVENTS)
             self._dropped = 0

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from strider.link_ingestion.core import AcceptedSeed, RefusedSeed
+from strider.messaging.log_events import LogEvent
 from strider.runtime.observability import log_events
 from strider.runtime.observability.metrics import Metric, Metrics
 
@@ -20,7 +21,7 @@ LINKS: Final = Metric(
 CountLinks = Callable[[str, int], None]
 """Counts links (or seeds) by outcome."""
 
-NoteRunEvent = Callable[[str, str, str, str, int], None]
+NoteRunEvent = Callable[[LogEvent, str, str, str, int], None]
 """Notes an event for the log of a run: event, job, run, kind, count."""
 
 
@@ -41,7 +42,7 @@ def discard_count(what: str, number: int) -> None:
     """Discard a count, in processes without metrics."""
 
 
-def discard_note(event: str, job_id: str, execution_id: str, kind: str, count: int) -> None:
+def discard_note(event: LogEvent, job_id: str, execution_id: str, kind: str, count: int) -> None:
     """Discard a note, in processes without job logs."""
 
 
@@ -49,7 +50,7 @@ def note_seeds(note: NoteRunEvent, accepted: Sequence[AcceptedSeed], refused: Se
     """Note accepted and refused seeds, run by run."""
     runs = Counter((seed.origin.job_id, seed.origin.execution_id) for seed in accepted)
     for run, count in runs.items():
-        note(log_events.SEEDS_ACCEPTED.text, *run, "", count)
+        note(log_events.SEEDS_ACCEPTED, *run, "", count)
     reasons = Counter((seed.job_id, seed.execution_id, seed.reason) for seed in refused)
     for reason, count in reasons.items():
-        note(log_events.SEEDS_REFUSED.text, *reason, count)
+        note(log_events.SEEDS_REFUSED, *reason, count)

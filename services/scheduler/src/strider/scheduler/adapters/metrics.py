@@ -101,7 +101,7 @@ class SchedulerMetrics:
     def note_run_event(self, event: LogEvent, job_id: str, execution_id: str, kind: str, count: int) -> None:
         """Add the event to the run log."""
         if self._journal is not None:
-            self._journal.record(event.text, job_id, execution_id, kind, count)
+            self._journal.record(event, job_id, execution_id, kind, count)
 
     def set_fullness(self, shard: int, figures: ShardStats | None) -> None:
         """Set the figures of a shard, or zero where it is no longer owned."""
