@@ -1,22 +1,26 @@
-"""What the rules of this folder read: tracked files, Python trees, and the names in them."""
+"""Tracked files, Python trees and the names in them, for the rules of this folder; programs of tools/."""
 
 from __future__ import annotations
 
 import ast
+import importlib.util
 import io
 import re
 import subprocess
+import sys
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 __all__ = [
     "Name",
     "comments",
     "docstrings",
     "labels_of_tests",
+    "load_tool",
     "messages",
     "names",
     "python_files",
@@ -25,6 +29,9 @@ __all__ = [
     "tree",
     "written",
 ]
+
+
+TOOLS = Path(__file__).parents[2] / "tools"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +153,15 @@ def parts_of(name: str) -> list[str]:
     """Return the words of a name in snake or camel case, in lower case."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
     return [part for part in spaced.lower().split("_") if part]
+
+
+@cache
+def load_tool(name: str) -> ModuleType:
+    """Return a program of tools/ as a module, imported once; the folder is no package."""
+    spec = importlib.util.spec_from_file_location(f"strider_tool_{name}", TOOLS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from . import layering
+from .sources import tracked
 
 ROOT = Path(__file__).parents[2]
 RECIPE = ROOT / "docs" / "adding-a-page-field.md"
@@ -90,7 +90,7 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for path in layering.tracked(ROOT):
+        for path in tracked(ROOT):
             place = path.relative_to(ROOT)
             if place.parts[0] in COPIED:
                 (folder / place).parent.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .tools import load_tool
+from .sources import load_tool
 
 requirements = load_tool("requirements")
 

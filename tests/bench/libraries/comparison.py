@@ -173,7 +173,7 @@ def hostile_cost(name: str, read: Read, given: Any) -> HostileCost:
 
 def _read_limited(read: Read, given: Any, sending: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (HOSTILE_BYTES, HOSTILE_BYTES))
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the peak
     before, began = resident_mib("VmRSS"), time.process_time()
     read(given)
     sending.send((time.process_time() - began, max(0.0, resident_mib() - before)))

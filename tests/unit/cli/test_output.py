@@ -89,7 +89,7 @@ def test_a_progress_line_is_cut_at_the_width_of_the_terminal(monkeypatch: pytest
         pytest.param([], ["no runs"], id="nothing"),
     ],
 )
-def test_a_listing_is_a_table_or_says_that_it_is_empty(
+def test_a_listing_is_a_table_or_a_line_when_it_is_empty(
     objects: list[dict[str, str]], printed: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [(each["id"],) for each in objects]

@@ -109,7 +109,7 @@ def new_version(
     for path, (new_path, text) in files.items():
         path.unlink()
         new_path.write_text(text, encoding="utf-8")
-        print(f"{path} -> {new_path}" if new_path != path else path)
+        print_text(f"{path} -> {new_path}" if new_path != path else str(path))
 
 
 def _require_schemas(schemas: Path) -> None:
