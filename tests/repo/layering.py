@@ -78,7 +78,7 @@ CLIENTS = {
     "httpx": ("libs/messaging/", "services/fetcher/src/strider/fetcher/adapters/interface.py"),
     "selectolax": ("services/parser/src/strider/parser/adapters/",),
     "protego": (),
-    "resiliparse": ("services/parser/src/strider/parser/core/document/charset_guess.py",),
+    "resiliparse": ("services/parser/src/strider/parser/core/document/charsets.py",),
     "faust": ("services/insights/",),
     "fastapi": ("services/api/",),
 }

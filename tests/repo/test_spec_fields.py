@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import typer
 
-from strider.api.routes.seed_schema import seed_schema
+from strider.api.routes.seeds import seed_schema
 from strider.cli.commands.seeds import app as seeds_commands
 from strider.cli.crawl.options import CrawlOptions, plan_crawl
 from strider.contracts.crawl_specs import spec_from_seed

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from strider.parser.core.document.charset_guess import guess_charset
+from strider.parser.core.document.charsets import guess_charset
 from strider.parser.core.document.encoding_labels import canonical_encoding, declared_encoding, python_codec
 from strider.parser.core.lists.timestamps import to_iso_utc
 from strider.parser.core.products.prices import parse_price

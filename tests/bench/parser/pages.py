@@ -13,7 +13,7 @@ from strider.contracts.generated.enums import ExtractionLevel
 from strider.parser.adapters.page_reader import make_reader
 from strider.parser.core import ParseLimits
 from strider.parser.core.content.simhash import simhash
-from strider.testing.site.page_text import sentences
+from strider.testing.site.plan import sentences
 from tests.bench.measure import Row, interleaved
 from tests.unit.parser.pages import a_page
 

@@ -24,8 +24,8 @@ from strider.runtime.observability import log_events
 from strider.runtime.observability.job_logs import JobLogLine
 from strider.runtime.observability.logging import log_context, logger
 from strider.runtime.process.exit_codes import ExitCode
+from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume
-from strider.runtime.process.readiness import Dependency
 from strider.tally.__main__ import build as build_tally
 from strider.tally.settings import TallySettings
 

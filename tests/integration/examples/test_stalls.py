@@ -12,8 +12,8 @@ import pytest
 from strider.echo.settings import EchoSettings
 from strider.runtime.observability import log_events
 from strider.runtime.process.exit_codes import ExitCode
+from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume
-from strider.runtime.process.readiness import Dependency
 from strider.tally.__main__ import build as build_tally
 from strider.tally.settings import TallySettings
 

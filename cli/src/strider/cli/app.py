@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from strider.runtime.settings.validation_messages import strip_prefixes, validation_message
+from strider.runtime.settings.loader import strip_prefixes, validation_message
 
 from .arguments import unknown_name
 from .connections import KAFKA, POSTGRES, REDIS, override_environment

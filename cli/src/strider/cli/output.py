@@ -1,6 +1,7 @@
 """Print tables, JSON, progress, warnings and errors the same way in every command.
 
-Results go to standard output, everything else to standard error, so that results can be piped.
+Results go to standard output, everything else to standard error, so that results can be piped. A command asks
+for confirmation before what cannot be undone, or interrupts a crawl.
 """
 
 from __future__ import annotations
@@ -185,3 +186,16 @@ class ProgressLine:
         with suppress(OSError):
             sys.stderr.write(text)
             sys.stderr.flush()
+
+
+def confirm(question: str, *, is_confirmed: bool) -> None:
+    """Ask on a terminal; end the command where the answer is no, or where there is no terminal.
+
+    `is_confirmed` is the option --yes, which a script has to give.
+    """
+    if is_confirmed:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        fail(f"{question} Without a terminal this needs --yes", CommandExit.USAGE)
+    if not typer.confirm(question, err=True):
+        fail("nothing was changed", CommandExit.FAILED)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from strider.cli.explain.facts import UrlFact
-from strider.cli.explain.task_states import add_task_states, with_task_state
-from strider.cli.frontier.task_counts import combine_counts
+from strider.cli.frontier.task_counts import add_task_states, combine_counts, with_task_state
 from strider.frontier.redis.inspection import OutstandingRequests
 from strider.messaging.inprocess import simulate
 

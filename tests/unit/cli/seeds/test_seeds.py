@@ -12,9 +12,16 @@ from typing import Any
 import pytest
 
 from strider.cli.connections import MissingTopic
-from strider.cli.seeds import input as seeds_input
-from strider.cli.seeds.input import MAX_LINE_BYTES, parse_url_list
-from strider.cli.seeds.reader import BadLine, InputLine, SeedMessage, SeedReader, parse_pairs
+from strider.cli.seeds import reader as seeds_input
+from strider.cli.seeds.reader import (
+    MAX_LINE_BYTES,
+    BadLine,
+    InputLine,
+    SeedMessage,
+    SeedReader,
+    parse_pairs,
+    parse_url_list,
+)
 from strider.cli.seeds.sender import SeedSender, SendListener
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore

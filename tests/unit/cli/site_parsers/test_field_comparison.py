@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from strider.cli.site_parsers.audit import audit_pages
 from strider.cli.site_parsers.audit import audit_text as audit_as_text
-from strider.cli.site_parsers.audit_rules import audit_pages
 from strider.cli.site_parsers.diff import comparison_json, comparison_text
 from strider.cli.site_parsers.field_comparison import FieldComparison
 from strider.contracts.generated.events import PageParsed

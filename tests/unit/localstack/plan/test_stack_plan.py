@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from strider.localstack.directories import StackDirectory
-from strider.localstack.plan.desired_state import DesiredState
 from strider.localstack.plan.services import find_services
 from strider.localstack.plan.stack_plan import StackPlan
+from strider.localstack.stack_state import DesiredState
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from strider.messaging.inprocess import (
     InProcessConsumer,
     simulate,
 )
-from strider.messaging.inprocess.assignment import assign_evenly
+from strider.messaging.inprocess.groups import assign_evenly
 from strider.messaging.ports import GroupSpec, OutgoingMessage, TopicPartition
 
 SPEC = GroupSpec("readers", ("notes",), session_timeout_seconds=10, max_poll_interval_seconds=60)

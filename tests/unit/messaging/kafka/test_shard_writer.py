@@ -11,7 +11,7 @@ from strider.contracts import EncodeError
 from strider.messaging.errors import InfrastructureError, Unavailable
 from strider.messaging.kafka import KafkaConnection, KafkaShardWriter
 from strider.messaging.kafka import shard_writer as shards
-from strider.messaging.kafka.group_commit import CommitGroup
+from strider.messaging.kafka.shard_writer import CommitGroup
 from strider.messaging.kafka.transactions import NO_SESSION, ProducerSession
 from strider.messaging.ports import RawRecord
 

@@ -9,8 +9,7 @@ import time
 import pytest
 import webencodings
 
-from strider.parser.core.document.charset_guess import guess_charset
-from strider.parser.core.document.charsets import Charset, detect_charset, to_text, to_utf8
+from strider.parser.core.document.charsets import Charset, detect_charset, guess_charset, to_text, to_utf8
 from strider.parser.core.document.encoding_labels import canonical_encoding, declared_encoding, python_codec
 
 RUSSIAN = "Широкая электрификация южных губерний даст мощный толчок подъёму сельского хозяйства. " * 3

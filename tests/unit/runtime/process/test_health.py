@@ -11,13 +11,17 @@ import pytest
 from strider.messaging.errors import Unavailable
 from strider.messaging.inprocess.virtual_clock import EventLoopClock, simulate
 from strider.runtime.process.health import (
+    RUNNING,
+    STOPPING,
     BadHealthRequest,
+    Dependency,
     HealthResponse,
     HealthServer,
+    Readiness,
+    probe_dependency,
     read_request,
     render_response,
 )
-from strider.runtime.process.readiness import RUNNING, STOPPING, Dependency, Readiness, probe_dependency
 
 
 class StillClock(EventLoopClock):

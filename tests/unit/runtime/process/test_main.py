@@ -15,8 +15,8 @@ from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProce
 from strider.runtime.clocks import SeededRandomness
 from strider.runtime.observability import log_events
 from strider.runtime.process.exit_codes import ExitCode
+from strider.runtime.process.health import Readiness
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
-from strider.runtime.process.readiness import Readiness
 from strider.runtime.process.startup import StartupRetry, check_partition_counts, exit_code_for
 from strider.runtime.process.supervision import CloseStack, TaskSupervisor
 

@@ -13,7 +13,6 @@ from structlog.testing import capture_logs
 from strider.runtime.observability import log_events
 from strider.runtime.process.exit_codes import ExitCode
 from strider.runtime.process.heartbeat import MAX_DOMAINS, Heartbeat
-from strider.runtime.process.stall_diagnosis import LOOP_TIMEOUT_SECONDS
 from strider.runtime.process.watchdog import (
     CHECKS_OVER_MEMORY,
     ProcessObservation,
@@ -22,6 +21,7 @@ from strider.runtime.process.watchdog import (
     assess,
     resident_bytes,
 )
+from strider.runtime.process.watchdog_target import LOOP_TIMEOUT_SECONDS
 
 THRESHOLD = 300.0
 

@@ -11,11 +11,10 @@ from typing import Annotated, Final, TypeVar
 
 import typer
 
-from strider.cli.confirmation import confirm
 from strider.cli.connections import REDIS, open_redis, require_address, run_reported
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AsJson, DryRun, Yes
-from strider.cli.output import ProgressLine, fail, print_listing, print_text, warn
+from strider.cli.output import ProgressLine, confirm, fail, print_listing, print_text, warn
 from strider.frontier.redis.admin import ABSENT, READY, ShardAdmin, ShardState
 from strider.runtime.clocks import SystemClock
 from strider.runtime.settings.types import parse_duration

@@ -13,11 +13,10 @@ from urllib.parse import urlsplit
 
 import typer
 
-from strider.cli.confirmation import confirm
 from strider.cli.connections import POSTGRES, MissingAddress, reported_failures, require_address, run_reported
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AsJson, Dsn, Yes
-from strider.cli.output import fail, print_json, print_table, print_text
+from strider.cli.output import confirm, fail, print_json, print_table, print_text
 from strider.storage import migrations
 from strider.storage.errors import MigrationFailed
 from strider.storage.migrations import DatabaseStatus, MigrationPlan

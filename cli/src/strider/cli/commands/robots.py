@@ -41,7 +41,7 @@ def check(  # noqa: PLR0917  # options, which are given by name
     reached denies, as it does for the crawler.
     """
     # With --file none of the services has to be imported.
-    from strider.cli.fetch.robots_report import agent_token, check_file, report_lines  # noqa: PLC0415
+    from strider.cli.fetch.robots_client import agent_token, check_file, report_lines  # noqa: PLC0415
 
     try:
         if file is not None:

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Final
 import typer
 
 from strider.cli.arguments import closest
-from strider.cli.confirmation import confirm
 from strider.cli.connections import BrokerTarget, run_with_broker
 from strider.cli.exit_codes import CommandExit
 from strider.cli.explain.decision_steps import run_state_text
@@ -20,7 +19,7 @@ from strider.cli.frontier.client import FrontierClient, open_frontier_client
 from strider.cli.frontier.run_log import print_run_log
 from strider.cli.frontier.task_counts import count_tasks
 from strider.cli.options import AsJson, AsJsonLines, Bootstrap, DryRun, Yes
-from strider.cli.output import fail, print_fields, print_json, print_listing, print_text, warn
+from strider.cli.output import confirm, fail, print_fields, print_json, print_listing, print_text, warn
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.ids import ADHOC_JOB_ID
 from strider.frontier.redis.inspection import RunSnapshot, RunsSnapshot

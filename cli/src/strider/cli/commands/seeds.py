@@ -19,8 +19,7 @@ from strider.cli.connections import BrokerTarget, run_with_broker
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import Bootstrap, ExtractionOption, Headers
 from strider.cli.output import fail, json_text, print_status, print_text, warn
-from strider.cli.seeds.input import parse_url_list
-from strider.cli.seeds.reader import BadLine, InputLine, SeedReader, parse_pairs
+from strider.cli.seeds.reader import BadLine, InputLine, SeedReader, parse_pairs, parse_url_list
 from strider.cli.seeds.sender import SeedSender, SendCounters, SendListener
 from strider.cli.stdio import discard_stdout
 from strider.contracts.generated.topics import SEEDS_SUBMITTED

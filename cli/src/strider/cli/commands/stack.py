@@ -16,10 +16,18 @@ from typing import Annotated, Any, Final, TypeVar
 import typer
 
 from strider.cli.arguments import closest
-from strider.cli.confirmation import confirm
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AsJson, Yes
-from strider.cli.output import fail, print_fields, print_json, print_styled, print_table, print_text, styled
+from strider.cli.output import (
+    confirm,
+    fail,
+    print_fields,
+    print_json,
+    print_styled,
+    print_table,
+    print_text,
+    styled,
+)
 from strider.localstack.commands import (
     POLL_SECONDS,
     StackStart,
@@ -32,7 +40,6 @@ from strider.localstack.commands import (
 from strider.localstack.directories import StackDirectory, find_stack_directory, is_locked
 from strider.localstack.errors import SetupFailure, StackBusy, StackNotReady
 from strider.localstack.logs import LogFileLine, follow, format_line, last_lines
-from strider.localstack.plan.desired_state import SERVERS, InvalidDesiredState, parse_only, parse_scale
 from strider.localstack.plan.endpoints import mask_secrets
 from strider.localstack.plan.services import find_services
 from strider.localstack.process.orphans import state_from_pid_files, surviving_state
@@ -41,10 +48,14 @@ from strider.localstack.stack_state import (
     NOT_READY,
     READY,
     REFUSED,
+    SERVERS,
     STARTING,
     STOPPED,
     WAITING,
+    InvalidDesiredState,
     StackState,
+    parse_only,
+    parse_scale,
     read_state,
 )
 from strider.runtime.settings.loader import SettingsError

@@ -15,7 +15,7 @@ import typer
 
 from strider.cli.connections import run_reported
 from strider.cli.exit_codes import CommandExit
-from strider.cli.explain.crawl_output import read_output_facts
+from strider.cli.explain.facts import read_output_facts
 from strider.cli.explain.lookup import LookupResult, look_up
 from strider.cli.explain.subject import UrlSubject, parse_subject
 from strider.cli.explain.timeline import timeline_json, timeline_text

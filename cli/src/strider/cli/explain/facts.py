@@ -1,4 +1,4 @@
-"""Facts about a URL: one for each row, record or output line, with a sentence.
+"""Facts about a URL: one for each row, record or line of `strider crawl`, with a sentence.
 
 Pure. The meaning of a word is the sentence that the contracts declare for it.
 """
@@ -6,12 +6,15 @@ Pure. The meaning of a word is the sentence that the contracts declare for it.
 from __future__ import annotations
 
 import ast
+import csv
 import inspect
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from strider.contracts.generated.enums import (
@@ -29,6 +32,7 @@ from strider.contracts.generated.enums import (
 from strider.contracts.generated.events import DeadLetter, EntryRecorded, HostRecorded
 from strider.contracts.seed_limits import SEED_RANGES
 from strider.scheduler.core.runs.control import FOREVER_MS
+from strider.urls import RefusedUrl, to_wire_url, url_hash, url_key_of
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -239,3 +243,42 @@ def _parse_time(text: object) -> datetime | None:
     except ValueError:
         return None
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+
+
+def read_output_facts(path: Path, key: str, text: str) -> list[UrlFact]:
+    """Return facts from the lines about a URL, and from those that redirect to it.
+
+    A text without a key is found as it is written. Raises OSError and ValueError.
+    """
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = csv.DictReader(file) if path.suffix == ".csv" else _json_lines(file)
+        return [output_fact(line) for line in lines if _is_about(line, key, text)]
+
+
+def _json_lines(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
+    """Parse one object per line; an incomplete last line is ignored."""
+    broken = 0
+    for number, text in enumerate(lines, start=1):
+        if broken:
+            raise ValueError(f"line {broken} is not a JSON object")
+        try:
+            line = json.loads(text)
+        except ValueError:
+            broken = number
+            continue
+        if not isinstance(line, dict):
+            raise ValueError(f"line {number} is not a JSON object")  # noqa: TRY004  # of the file, not of the caller
+        yield line
+    if broken == 1:
+        raise ValueError("not the output of a crawl: its line is not a JSON object")
+
+
+def _is_about(line: Mapping[str, Any], key: str, text: str) -> bool:
+    if not key:
+        return bool(text) and line.get("url") == text
+    return any(_key(line.get(name)) == key for name in ("url", "final_url"))
+
+
+def _key(url: object) -> str:
+    found = to_wire_url(url) if isinstance(url, str) else RefusedUrl("bad_url")
+    return "" if isinstance(found, RefusedUrl) else url_hash(url_key_of(found))

@@ -3,10 +3,14 @@
 A source that does not answer is named, and the others are read all the same. Of the topics only the
 partition of the URL's host is read, beside the dead letters of seeds, and only records that may concern the
 URL are decoded. What is not a URL has no key; it is searched as it is written.
+
+A seed that could not be decoded has no key: only its bytes are known. The URL in them is parsed as the
+crawler parses it, so that each spelling is found; one that no crawler takes is found as it was sent only.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,13 +27,21 @@ from strider.cli.connections import (
     open_schema_registry,
     unavailable_text,
 )
+from strider.cli.frontier.task_counts import add_task_states
 from strider.contracts import DecodeError, Topic, UnknownSchema
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.enums import EntryState, RobotsState
 from strider.contracts.generated.events import DeadLetter, EntryRecorded, HostRecorded
-from strider.contracts.generated.topics import CRAWL_SPECS, FRONTIER, HOSTS, LINK_INGESTION_DLQ
+from strider.contracts.generated.topics import (
+    CRAWL_SPECS,
+    FRONTIER,
+    HOSTS,
+    LINK_INGESTION_DLQ,
+    SEEDS_SUBMITTED,
+)
 from strider.contracts.partitioning import shard_of_host
+from strider.link_ingestion.core import url_in
 from strider.localstack.plan.endpoints import common_settings, kafka_connection, read_endpoints
 from strider.messaging.compacted_table import CompactedTableReader
 from strider.messaging.errors import Unavailable
@@ -38,8 +50,16 @@ from strider.messaging.ports import Bus, SchemaSource, TopicPartition
 from strider.messaging.schema_topic import SchemaFinder
 from strider.runtime.clocks import SystemClock
 from strider.storage.errors import StoreRejected
+from strider.urls import (
+    HOST_NAME,
+    RefusedUrl,
+    escape_unstorable,
+    host_kind,
+    to_wire_url,
+    url_hash,
+    url_key_of,
+)
 
-from .dead_letters import is_about, may_name
 from .facts import (
     UrlFact,
     dead_letter_fact,
@@ -52,7 +72,45 @@ from .facts import (
 )
 from .robots_wait import robots_wait_text, with_robots_wait
 from .subject import UrlSubject
-from .task_states import add_task_states
+
+
+def may_name(letter: bytes, subject: UrlSubject) -> bool:
+    """Whether an undecoded letter may name the URL, and is to be decoded: bytes are unescaped in it."""
+    if SEEDS_SUBMITTED.name.encode() not in letter:
+        return False
+    if not subject.key:
+        return not _is_unescaped(subject.text) or subject.text.encode() in letter.replace(b"\\/", b"/")
+    # Host names beyond ASCII and IP addresses have many spellings.
+    is_sure = host_kind(subject.host) == HOST_NAME and "xn--" not in subject.host
+    return not is_sure or subject.host.encode() in letter.lower() or not _is_unescaped(subject.text)
+
+
+def names_url(raw: bytes, subject: UrlSubject) -> bool:
+    """Whether the bytes of a seed, in any framing, name the URL."""
+    sent = url_in(raw).strip()
+    if not sent:
+        return bool(subject.text) and not subject.key and _contains_whole(subject.text.encode(), raw)
+    found = to_wire_url(sent)
+    if isinstance(found, RefusedUrl):
+        return escape_unstorable(sent) == subject.text
+    return bool(subject.key) and url_hash(url_key_of(found)) == subject.key
+
+
+def is_about(letter: DeadLetter, subject: UrlSubject) -> bool:
+    """Whether a dead letter is of a seed that names the URL."""
+    is_seed = letter.topic == SEEDS_SUBMITTED.name and letter.value is not None
+    return is_seed and names_url(letter.value or b"", subject)
+
+
+def _is_unescaped(text: str) -> bool:
+    """Whether a text has the same bytes in every encoding and escaping."""
+    return text.isascii() and "\\u" not in text
+
+
+def _contains_whole(text: bytes, plain: bytes) -> bool:
+    """Whether bytes contain a text that is not part of a longer one."""
+    return re.search(rb"(?<![\w./:-])" + re.escape(text) + rb"(?![\w./:-])", plain) is not None
+
 
 MAX_ROWS: Final = 50
 """Newest rows of each table, and newest dead letters."""

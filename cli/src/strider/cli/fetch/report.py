@@ -21,7 +21,7 @@ from strider.parser.core import ParseLimits
 from strider.parser.core.unreadable_pages import ParseFailure
 
 from .client import FetchAttempt, FetchOptions
-from .robots_report import PRIVATE_ADDRESS_HINT
+from .robots_client import PRIVATE_ADDRESS_HINT
 
 SUCCESS_OUTCOMES: Final = frozenset({FetchOutcome.FETCHED, FetchOutcome.NOT_MODIFIED})
 

@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from strider.runtime.settings.base import CrawlSettings
-from strider.runtime.settings.validation_messages import validation_message
+from strider.runtime.settings.loader import validation_message
 
 NO_CONTACT: Final = (
     "give --contact with a URL or mail address for site owners (or set STRIDER_CONTACT); without it only "

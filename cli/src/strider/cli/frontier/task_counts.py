@@ -1,13 +1,15 @@
-"""Task counts of runs by state, from the tables and from the working set.
+"""Task states of URLs, and task counts of runs, from tables and working set.
 
 The tables lag behind by a moment and know nothing of requests under way: these are counted in the
-working set, and subtracted from the pending ones.
+working set, and subtracted from the pending ones. The frontier's topic says when an entry was accepted,
+fetched and closed; where its request is meanwhile is in the working set alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 from strider.cli.connections import (
     POSTGRES,
@@ -19,10 +21,13 @@ from strider.cli.connections import (
     require_address,
     unavailable_text,
 )
+from strider.cli.explain.facts import UrlFact
 from strider.cli.output import warn
-from strider.contracts.entry_states import TaskState
+from strider.contracts.entry_states import TaskState, task_state
+from strider.contracts.ids import entry_id
+from strider.contracts.partitioning import shard_of_host
 from strider.frontier.redis.inspection import OutstandingRequests, ShardInspector
-from strider.messaging.errors import Unavailable
+from strider.messaging.errors import StartRefused, Unavailable
 from strider.storage.errors import StoreRejected
 
 _COUNT_TASKS: Final = """SELECT execution_id, task_state, count(*) AS urls FROM tasks
@@ -65,3 +70,36 @@ async def _count_stored(runs: Sequence[str]) -> dict[str, dict[str, int]]:
 async def _count_requests(shards: int) -> Mapping[str, OutstandingRequests]:
     async with open_redis(require_address(REDIS)) as redis:
         return await ShardInspector(redis).outstanding_requests(range(shards))
+
+
+async def add_task_states(facts: Sequence[UrlFact], *, url: str, host: str, shards: int) -> list[UrlFact]:
+    """Add the task state to each entry; `url` is the address of Redis, empty where there is none."""
+    entries = [fact for fact in facts if fact.kind == "frontier"]
+    names = [entry_id(fact.job_id, str(fact.details["url_key"])) for fact in entries]
+    shard = shard_of_host(host, shards) if entries else 0
+    places = await _request_places(names, url=url, shard=shard) if entries and url else []
+    by_fact = {id(fact): place for fact, place in zip(entries, places, strict=False)}
+    read = {(fact.job_id, fact.details.get("fetch_sequence")) for fact in facts if fact.kind == "page"}
+    return [
+        with_task_state(
+            fact, by_fact.get(id(fact), ""), is_read=(fact.job_id, fact.details["fetch_sequence"]) in read
+        )
+        if fact.kind == "frontier"
+        else fact
+        for fact in facts
+    ]
+
+
+def with_task_state(fact: UrlFact, place: str, *, is_read: bool) -> UrlFact:
+    """Return the fact of an entry with its task state."""
+    state = task_state(str(fact.details["state"]), place, is_read=is_read)
+    details: Mapping[str, Any] = {**fact.details, "task_state": state.value}
+    return replace(fact, text=f"{fact.text} Its task state is {state.value}.", details=details)
+
+
+async def _request_places(names: Sequence[str], *, url: str, shard: int) -> Sequence[str]:
+    try:
+        async with open_redis(url) as redis:
+            return await ShardInspector(redis).locations(shard, names)
+    except (StartRefused, Unavailable):
+        return []

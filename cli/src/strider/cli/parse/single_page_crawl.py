@@ -16,7 +16,7 @@ from strider.cli.crawl.options import CrawlOptions, plan_crawl
 from strider.cli.crawl.output import JSONL, ResultWriter
 from strider.cli.crawl.pipeline import PipelineService
 from strider.cli.crawl.runner import CrawlFailed, CrawlRunner
-from strider.cli.fetch.robots_report import PRIVATE_ADDRESS_HINT
+from strider.cli.fetch.robots_client import PRIVATE_ADDRESS_HINT
 from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import PageFetched
 from strider.contracts.generated.topics import PAGES_FETCHED, PARSER_DLQ

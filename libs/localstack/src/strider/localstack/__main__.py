@@ -18,12 +18,11 @@ from typing import Final
 
 from .directories import StackDirectory, hold_lock
 from .errors import StackBusy, StackFailure
-from .plan.desired_state import DesiredState, read_desired_state
 from .plan.services import find_services
 from .plan.stack_plan import StackPlan
 from .process.child import ChildProcess
 from .process.orphans import end_orphans, find_orphans, remove_pid_files
-from .stack_state import FAILED, StackState, read_state, write_state
+from .stack_state import FAILED, DesiredState, StackState, read_desired_state, read_state, write_state
 from .supervisor import StackSupervisor
 
 EXIT_FAILED: Final = 3

@@ -19,7 +19,6 @@ from typing import Final
 
 from .directories import StackDirectory, hold_lock, is_locked, lock_holder
 from .errors import StackFailure, StackNotReady
-from .plan.desired_state import SERVERS, DesiredState, merge, read_desired_state, write_desired_state
 from .plan.endpoints import check_reachable, common_settings, external_endpoints
 from .process.child import ChildProcess, last_log_lines, open_private
 from .process.identity import is_alive
@@ -32,11 +31,16 @@ from .stack_state import (
     FAILING,
     READY,
     REFUSED,
+    SERVERS,
     SETTLED,
     STOPPED,
+    DesiredState,
     ProcessStatus,
     StackState,
+    merge,
+    read_desired_state,
     read_state,
+    write_desired_state,
     write_state,
 )
 

@@ -2,7 +2,8 @@
 
 It applies the desired state that the commands write, writes the actual one to `stack.json`, and stops
 everything it started on SIGTERM. It may be killed at any moment: its processes continue, and the next
-supervisor takes them over.
+supervisor takes them over. Between servers and services it creates topics and migrates the database; both are
+idempotent, so they run at every start, and again when they fail.
 """
 
 from __future__ import annotations
@@ -18,12 +19,16 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from .bootstrap import apply_migrations, apply_topics
+from strider.contracts import TOPICS
+from strider.messaging.errors import InfrastructureError
+from strider.messaging.topics import apply_topics as apply
+from strider.storage.errors import StoreFailure
+from strider.storage.migrations import upgrade
+
 from .directories import StackDirectory
 from .errors import DeclarationConflict, StackNotReady
 from .logs import rotate
-from .plan.desired_state import SERVERS, DesiredState, read_desired_state
-from .plan.endpoints import mask_secrets
+from .plan.endpoints import common_settings, kafka_connection, mask_secrets
 from .plan.stack_plan import StackPlan
 from .process.child import ChildProcess
 from .process.identity import identify
@@ -36,15 +41,42 @@ from .stack_state import (
     READY,
     REFUSED,
     RESTARTING,
+    SERVERS,
     SETTLED,
     STARTING,
     STOPPED,
     STOPPING,
     WAITING,
+    DesiredState,
     ProcessStatus,
     StackState,
+    read_desired_state,
     write_state,
 )
+
+EXAMPLE: Final = "example"
+
+
+async def apply_topics(servers: str, *, examples: bool, environment: Mapping[str, str]) -> None:
+    """Create missing topics; DeclarationConflict names those that differ from their declaration."""
+    topics = [topic for topic in TOPICS.values() if examples or topic.profile != EXAMPLE]
+    try:
+        connection = kafka_connection(servers, environment)
+        report = await apply(connection, topics, shards=common_settings(environment).run.shards)
+    except InfrastructureError as failure:
+        raise StackNotReady("topics", str(failure)) from failure
+    if report.plan.refused:
+        conflicts = "; ".join(f"{refused.topic} {refused.why}" for refused in report.plan.refused)
+        raise DeclarationConflict("topics", conflicts)
+
+
+async def apply_migrations(dsn: str) -> None:
+    """Migrate the tables to the newest revision; StackNotReady says what was refused."""
+    try:
+        await upgrade(dsn)
+    except (InfrastructureError, StoreFailure) as failure:
+        raise StackNotReady("migrations", str(failure)) from failure
+
 
 TICK_SECONDS: Final = 0.1
 ROTATE_SECONDS: Final = 5.0

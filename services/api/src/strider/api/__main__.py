@@ -9,8 +9,8 @@ from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.frontier.redis.admin import ShardAdmin
 from strider.messaging.errors import StartRefused
 from strider.messaging.ports import epoch_ms
+from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, run_service
-from strider.runtime.process.readiness import Dependency
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.storage.redis import Redis, connect, redis_options

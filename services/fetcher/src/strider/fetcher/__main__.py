@@ -13,8 +13,8 @@ from strider.runtime.consumer.spec import AsyncStep
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.process.consumers import drain_seconds
+from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
-from strider.runtime.process.readiness import Dependency
 from strider.storage.encryption import SecretCipher
 from strider.storage.objects import open_configured_objects
 from strider.storage.postgres import Postgres, PostgresOptions
@@ -24,9 +24,9 @@ from strider.storage.worker_heartbeats import RedisWorkerHeartbeats
 
 from .adapters import FetchClient, open_fetch_client, raise_open_file_limit, redirect_rules_of
 from .adapters.proxies.table_sync import ProxyTableSync
+from .adapters.state.cookie_jars import RedisCookieJars
 from .adapters.state.heartbeat import FetcherHeartbeat
 from .adapters.state.metrics import FetchMetrics
-from .adapters.state.redis_cookie_jars import RedisCookieJars
 from .settings import FetcherSettings
 from .topology import DEAD_LETTERS, GROUP, PRODUCES, Fetcher, loop_settings
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
-from strider.runtime.process.readiness import Dependency
 from strider.storage.objects import open_configured_objects
 from strider.storage.postgres import Postgres, PostgresOptions
 

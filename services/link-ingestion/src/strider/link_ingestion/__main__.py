@@ -6,8 +6,8 @@ from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.crawl.run_log import RunLog
 from strider.frontier.redis.seen import RedisSeenLookup
 from strider.runtime.observability.logging import logger
+from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
-from strider.runtime.process.readiness import Dependency
 from strider.storage.job_logs import RedisJobLogs
 from strider.storage.objects import open_configured_objects
 from strider.storage.redis import connect, redis_options

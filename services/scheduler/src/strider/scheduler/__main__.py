@@ -11,8 +11,8 @@ from strider.politeness.circuit_breaker import BreakerLimits
 from strider.runtime.consumer.spec import AsyncStep
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
-from strider.runtime.process.readiness import Dependency
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler.adapters.feeds import JobEventFeed, SourceFeed
 from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader

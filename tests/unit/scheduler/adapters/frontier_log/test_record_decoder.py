@@ -16,7 +16,7 @@ from strider.contracts.ids import key_fingerprint, seen_scope
 from strider.frontier.entry_encoding import shape_of
 from strider.frontier.models import AcceptedEntry, EntryDisposition
 from strider.frontier.rebuild_records import RecordedEntry
-from strider.frontier.redis.argument_encoding import ScopeNumbers, encode_accepted, encode_recorded
+from strider.frontier.redis.call_encoding import ScopeNumbers, encode_accepted, encode_recorded
 from strider.frontier.redis.id_interning import InternedIds
 from strider.scheduler.adapters.frontier_log.record_decoder import EntryRecordDecoder
 from strider.scheduler.core.entries.state import disposition_of

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from strider.scheduler.core.entries.candidates import (
+    MAX_PARTITIONS,
     Candidate,
     CandidateOrigin,
     host_group_of,
+    is_newer,
+    merge_tokens,
+    opening_token,
     parse_candidates,
+    redirect_token,
 )
 from tests.unit.scheduler.builders import key
 from tests.unit.scheduler.simulation.pipeline import links_event
@@ -83,3 +90,56 @@ def test_arrays_that_do_not_fit_are_a_bad_message(changes: dict[str, object]) ->
 )
 def test_a_group_is_a_host_or_a_domain(url: str, by_domain: bool, group: str) -> None:
     assert host_group_of(url, by_domain=by_domain) == group
+
+
+TOKENS = st.builds("{}/{}/{}".format, st.sampled_from("st"), st.integers(0, 3), st.integers(0, 30))
+
+
+@pytest.mark.parametrize(
+    ("token", "than", "expected"),
+    [
+        pytest.param("s/0/10", "s/0/9", True, id="compared-as-numbers"),
+        pytest.param("s/0/9", "s/0/10", False, id="older"),
+        pytest.param("s/0/9", "s/0/9", False, id="the-same"),
+        pytest.param("", "", False, id="links-have-none"),
+        pytest.param("s/0/0", "", True, id="the-first-seed-of-all"),
+        # Nothing says which came first, and a seed that is left out is worse than one page fetched again.
+        pytest.param("s/1/2", "s/0/9", True, id="another-partition"),
+        pytest.param("s/0/9", "s/0/9 s/1/2", False, id="delivered-again-after-another-partitions"),
+        pytest.param("s/1/2 s/0/8", "s/0/9 s/1/2", False, id="none-of-several"),
+        pytest.param("s/1/3 s/0/8", "s/0/9 s/1/2", True, id="one-of-several"),
+    ],
+)
+def test_a_seed_is_newer_than_what_its_place_had(token: str, than: str, *, expected: bool) -> None:
+    assert is_newer(token, than) is expected
+
+
+@given(st.lists(TOKENS, min_size=1, max_size=40))
+def test_no_seed_counts_twice(tokens: list[str]) -> None:
+    """In whatever order they come, and however often one is delivered."""
+    known = ""
+    for token in tokens:
+        known = merge_tokens(token, known)
+        assert not is_newer(token, known)
+
+    assert [token for token in tokens if is_newer(token, known)] == []
+
+
+def test_what_an_entry_remembers_is_bounded() -> None:
+    known = ""
+    for partition in range(100):
+        known = merge_tokens(f"s/{partition}/7", known)
+
+    assert len(known.split()) == MAX_PARTITIONS
+    assert not is_newer("s/99/7", known)
+
+
+def test_a_redirect_reaches_its_target_when_its_seed_came_after_that_was_opened() -> None:
+    """Many seeds of one time that redirect to one page fetch it once; one that comes later does again."""
+    opened = opening_token(redirect_token(1_000), 5_000)
+
+    assert opened == ".moved/0/5000"
+    assert not is_newer(redirect_token(4_999), opened)
+    assert is_newer(redirect_token(5_001), opened)
+    assert opening_token("s/0/7", 5_000) == "s/0/7"
+    assert opening_token("s/0/7 .moved/0/9000", 5_000) == "s/0/7 .moved/0/9000"

@@ -1,15 +1,16 @@
 """Function calls on one shard: fencing, nonces, lost replies, clock jumps.
 
 A call whose reply was lost may have been executed. Repeated with the same nonce, the function returns its
-earlier reply; so a lost reply never issues a lease twice. Each call carries the last call that was answered
-and the bounds of the current time, so that a store that came back older refuses it, and a clock jump is
-corrected before anything is done by that clock.
+earlier reply; so a lost reply never issues a lease twice. Each call carries the owner's estimate of the
+shard (the last call that was answered and the bounds of the current time), so that a store that came back
+older refuses it, and a clock jump is corrected before anything is done by that clock.
 """
 
 from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from secrets import token_bytes
 from typing import Any, Final
@@ -23,7 +24,46 @@ from strider.storage.keys import FRONTIER_HEADER
 from strider.storage.redis import Redis
 
 from .function_library import frontier_function
-from .owner_estimate import OwnerEstimate
+
+MAX_CLOCK_ERROR_MS: Final = 1_000
+"""How far the frontier's clock may be from its estimate."""
+
+MAX_PRECISE_SECONDS: Final = 0.25
+"""A slower reply is a worse measurement of the time than an earlier fast one."""
+
+
+@dataclass(slots=True)
+class OwnerEstimate:
+    """Estimate for one shard, since it was taken over."""
+
+    last_completed_call: int = 0
+    """Greatest number of an answered call that changed the header."""
+    _clock_ms: int = 0
+    _sent_at: float = 0.0
+    _received_at: float = 0.0
+
+    def record_reply(self, call: int) -> None:
+        """Record the reply to a call that stored its number in the header."""
+        self.last_completed_call = max(self.last_completed_call, call)
+
+    def reset(self) -> None:
+        """Record that the header starts again; the time does not."""
+        self.last_completed_call = 0
+
+    def record_clock(self, now_ms: int, *, sent_at: float, received_at: float) -> None:
+        """Record what the frontier's clock showed between two moments of our own clock."""
+        is_vague = received_at - sent_at > MAX_PRECISE_SECONDS
+        if not is_vague or self._clock_ms == 0 or self._received_at - self._sent_at > MAX_PRECISE_SECONDS:
+            self._clock_ms, self._sent_at, self._received_at = now_ms, sent_at, received_at
+
+    def clock_bounds(self, at: float) -> tuple[int, int]:
+        """Return the bounds of the frontier's clock at a moment of our own; zeros where unknown."""
+        if self._clock_ms == 0:
+            return 0, 0
+        earliest = self._clock_ms + round((at - self._received_at) * 1000) - MAX_CLOCK_ERROR_MS
+        latest = self._clock_ms + round((at - self._sent_at) * 1000) + MAX_CLOCK_ERROR_MS
+        return max(earliest, 0), latest
+
 
 Argument = str | bytes | int
 

@@ -10,7 +10,7 @@ from strider.frontier.models import StartMark, StartResult
 from strider.storage.keys import FRONTIER_HEADER
 from strider.storage.redis import Redis, ScriptCall
 
-from .argument_encoding import encode_lease_id
+from .call_encoding import encode_lease_id
 from .function_library import frontier_function
 
 

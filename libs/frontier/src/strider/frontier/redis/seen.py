@@ -10,7 +10,7 @@ from strider.frontier.constants import VISITED_TTL_MS
 from strider.storage.keys import FRONTIER_HEADER
 from strider.storage.redis import Redis
 
-from .argument_encoding import encode_fingerprint
+from .call_encoding import encode_fingerprint
 from .function_library import frontier_function
 
 

@@ -56,9 +56,10 @@ from strider.messaging.ports import Clock
 from strider.runtime.clocks import SystemClock
 from strider.storage.redis import Redis
 
-from . import lease_decoding
-from .argument_encoding import (
+from .call_encoding import (
     ScopeNumbers,
+    decode_expired_leases,
+    decode_new_leases,
     encode_accepted,
     encode_conclusions,
     encode_ended,
@@ -70,6 +71,7 @@ from .argument_encoding import (
     encode_seen_batches,
     encode_seen_entries,
     encode_swaps,
+    unpack_leases,
 )
 from .calls import ShardCalls
 from .id_interning import ShardIdInterning
@@ -210,12 +212,12 @@ class RedisWorkingSet:
         args = [limit, lease_ms, MAX_EXPIRED_PER_CALL]
         answer = await self._calls.run("release", shard, epoch, args=args, identity=b"any")
         now_ms, next_ms, given, expired = answer
-        leases = lease_decoding.decode_new_leases(given, epoch, now_ms=now_ms, lease_ms=lease_ms)
-        over = lease_decoding.decode_expired_leases(expired)
+        leases = decode_new_leases(given, epoch, now_ms=now_ms, lease_ms=lease_ms)
+        over = decode_expired_leases(expired)
         shapes = await self._interning.shapes(shard, {lease.shape for lease in (*leases, *over)})
         return ReleaseResult(
-            lease_decoding.unpack_leases(leases, shard, shapes),
-            lease_decoding.unpack_leases(over, shard, shapes),
+            unpack_leases(leases, shard, shapes),
+            unpack_leases(over, shard, shapes),
             now_ms,
             next_ms,
         )

@@ -23,8 +23,8 @@ from strider.localstack.servers.factory import (
 )
 from strider.localstack.servers.object_store import object_store_url
 from strider.localstack.servers.ports import choose_ports
+from strider.localstack.stack_state import SERVERS, DesiredState
 
-from .desired_state import SERVERS, DesiredState
 from .endpoints import common_settings, endpoint_variables, external_endpoints
 from .services import ServiceKind, ServiceProcess, copy_name, service_environment
 

@@ -13,12 +13,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from strider.localstack.directories import StackDirectory
-from strider.localstack.plan.desired_state import SERVERS
 from strider.localstack.stack_state import (
     DEGRADED,
     DONE,
     EXTERNAL,
     NOT_READY,
+    SERVERS,
     STOPPED,
     ProcessStatus,
     StackState,

@@ -1,7 +1,8 @@
-"""The Kafka bus: the ports on aiokafka's clients.
+"""The Kafka bus: the ports on aiokafka's clients, and committed offsets of other groups.
 
-Decides only which client serves which call; what they have in common (address, credentials, timeouts) belongs
-to the connection.
+Decides only which client serves which call, and when the client for offsets of groups is opened (at the first
+request) and replaced (after a failure); address, credentials and timeouts belong to the connection. A
+response that a group's offsets are not loaded yet is an outage, never "there are none".
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient
 from aiokafka.protocol.metadata import MetadataRequest
 
@@ -19,13 +21,55 @@ from strider.messaging.ports import GroupSpec, RebalanceListener, TopicPartition
 from .connection import KafkaConnection
 from .consumer import KafkaConsumer
 from .error_mapping import mapped_errors, raise_for_code
-from .group_offsets import GroupOffsetReader
 from .membership import join_group, open_reader
 from .patches import closed_connections as links
 from .patches import compression as packing
 from .patches import internals as insides
+from .patches.internals import raise_group_errors
 from .producer import KafkaProducer
 from .shard_writer import KafkaShardWriter, open_shard_writer
+
+_new_admin: Final[Any] = AIOKafkaAdminClient
+"""The library's class, without the types that it does not have."""
+
+
+class GroupOffsetReader:
+    """One connection for all such requests, one request at a time."""
+
+    def __init__(self, connection: KafkaConnection) -> None:
+        self._connection = connection
+        self._admin: Any = None
+        self._lock = asyncio.Lock()
+
+    async def committed(self, group: str) -> Mapping[TopicPartition, int]:
+        """Return where a group has committed; partitions without an offset are left out."""
+        async with self._lock:
+            try:
+                with mapped_errors(at=self._connection.bootstrap_servers):
+                    async with asyncio.timeout(self._connection.request_timeout_seconds):
+                        await self._connect()
+                        found = await self._admin.list_consumer_group_offsets(group)
+            except BaseException:
+                await self._disconnect()
+                raise
+        return {TopicPartition(*place): known.offset for place, known in found.items() if known.offset >= 0}
+
+    async def close(self) -> None:
+        """Close the connection."""
+        async with self._lock:
+            await self._disconnect()
+
+    async def _connect(self) -> None:
+        if self._admin is None:
+            self._admin = _new_admin(**self._connection.client_arguments())
+            raise_group_errors(self._admin)
+            await self._admin.start()
+
+    async def _disconnect(self) -> None:
+        admin, self._admin = self._admin, None
+        if admin is not None:
+            await admin.close()
+
 
 P = TypeVar("P", KafkaProducer, KafkaConsumer, KafkaShardWriter)
 

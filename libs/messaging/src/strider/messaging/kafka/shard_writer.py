@@ -3,14 +3,15 @@
 Decides when a group is committed, what its appenders get, and what follows an outcome that cannot be learned.
 Knows nothing of what the records mean.
 
-After a failure everything that was appended and not resolved fails with it, the group that was still open
-included: a repeated append must not end up behind later ones.
+One awaitable serves all appenders of a group: a future for each would cost more than the record. Cancelling
+one appender leaves the others waiting. After a failure everything that was appended and not resolved fails
+with it, the group that was still open included: a repeated append must not end up behind later ones.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -22,10 +23,35 @@ from strider.messaging.ports import RawRecord
 
 from .connection import KafkaConnection
 from .error_mapping import DEPENDENCY, describe_error, map_error, mapped_errors
-from .group_commit import CommitGroup
 from .patches import internals as insides
 from .producer import RECORD_OVERHEAD_BYTES
 from .transactions import NO_SESSION, ProducerSession, open_session
+
+
+class CommitGroup:
+    """One commit to come. Awaiting it waits for the commit, or raises why there was none."""
+
+    __slots__ = ("batches", "done", "size_bytes")
+
+    def __init__(self) -> None:
+        self.batches: dict[tuple[str, int], list[Any]] = {}
+        self.size_bytes = 0
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return asyncio.shield(self.done).__await__()
+
+    def succeed(self) -> None:
+        """Resolve the commit for all appenders."""
+        if not self.done.done():
+            self.done.set_result(None)
+
+    def fail(self, error: Exception) -> None:
+        """Fail the commit for all appenders; it is no fault if none waits."""
+        if not self.done.done():
+            self.done.set_exception(error)
+            self.done.exception()
+
 
 _GROUP_BYTES: Final = 4 * 1024 * 1024
 """A group this large is committed before its interval."""

@@ -20,8 +20,8 @@ from strider.runtime.observability.metrics import Metrics
 from strider.runtime.observability.tracing import MessageTracer
 from strider.runtime.settings.base import ServiceSettings
 
+from .health import Dependency, Readiness
 from .heartbeat import Heartbeat
-from .readiness import Dependency, Readiness
 
 S = TypeVar("S", bound=ServiceSettings)
 

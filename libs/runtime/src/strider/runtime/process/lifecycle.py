@@ -17,7 +17,7 @@ from strider.runtime.observability.logging import logger
 
 from .consumers import drain_seconds
 from .exit_codes import ExitCode
-from .readiness import RUNNING, STOPPING
+from .health import RUNNING, STOPPING
 from .startup import RunningService, ServiceStartup
 
 CANCEL_SECONDS: Final = 2.0

@@ -37,9 +37,8 @@ from strider.runtime.version import strider_version
 from .consumers import ServiceConsumers, all_topics
 from .definition import BuildService, S, ServiceContext, ServiceDefinition
 from .exit_codes import ExitCode
-from .health import HealthServer
+from .health import Dependency, HealthServer, Readiness
 from .heartbeat import Heartbeat
-from .readiness import Dependency, Readiness
 from .supervision import CloseStack, TaskSupervisor
 from .watchdog import Watchdog, resident_bytes
 from .watchdog_target import ServiceWatchdogTarget

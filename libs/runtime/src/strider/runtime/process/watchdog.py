@@ -21,7 +21,7 @@ from strider.runtime.observability.logging import logger
 
 from .exit_codes import ExitCode
 from .heartbeat import Heartbeat
-from .stall_diagnosis import LOOP_TIMEOUT_SECONDS
+from .watchdog_target import LOOP_TIMEOUT_SECONDS
 
 MAX_CHECK_INTERVAL_SECONDS: Final = 10.0
 CHECKS_PER_THRESHOLD: Final = 10

@@ -3,7 +3,7 @@
 Layers, the later ones winning: the class's defaults, the file that `STRIDER_CONFIG` names (YAML or TOML, one
 table per area), the environment, in which `NAME_FILE` gives the file that holds the value of `NAME`. The
 environment is an argument. All problems are reported at once, a line each, with the variable's name and never
-with a secret value.
+with a secret value; pydantic's messages are reworded for people here alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,31 @@ from pydantic.fields import FieldInfo
 
 from .base import ServiceSettings, SettingsArea
 from .types import EnvironmentVariable, RequiredAddress
-from .validation_messages import validation_message
+
+_PREFIXES: Final = ("Value error, ", "Assertion failed, ", "Input ")
+_BOUND_PROBLEMS: Final = frozenset({"less_than", "less_than_equal", "greater_than", "greater_than_equal"})
+"""Problems with a number that was parsed; NaN fails the first one that is checked."""
+
+
+def validation_message(problem: Mapping[str, Any]) -> str:
+    """Return one of a ValidationError's `errors()` as one line."""
+    value = problem.get("input")
+    if problem.get("type") in _BOUND_PROBLEMS and isinstance(value, str | float) and _is_nan(str(value)):
+        return f"must be a number, which {value} is not"
+    return strip_prefixes(str(problem["msg"]))
+
+
+def _is_nan(text: str) -> bool:
+    return text.strip().lstrip("+-").lower() == "nan"
+
+
+def strip_prefixes(message: str) -> str:
+    """Return a message without pydantic's prefix."""
+    text = " ".join(message.split())
+    for prefix in _PREFIXES:
+        text = text.removeprefix(prefix)
+    return text
+
 
 S = TypeVar("S", bound=ServiceSettings)
 

@@ -1,4 +1,4 @@
-"""Generation of a site's pages and of the crawl that must result.
+"""Generation of a site's pages, their random prose, and of the crawl that must result.
 
 Pure, and without any code of the crawler: the expected sets follow from how the site was built. Depths cannot
 depend on the order of fetching, because a page is linked from its parent and, besides, only by pages that
@@ -8,11 +8,47 @@ come after it in any order (its descendants and theirs).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from html import escape
 from random import Random
 from typing import Final
 
 from .models import PathKind, PlannedResponse, SitePlan, SiteShape
-from .page_text import page_html, sentences
+
+_WORDS: Final = tuple(
+    word
+    for line in (
+        "river stone market letter winter garden bridge copper window harbour engine valley song paper road",
+        "island candle mirror forest signal kitchen ladder orchard needle thunder pocket meadow lantern",
+        "carries holds follows measures answers repairs crosses remembers counts opens paints leaves finds",
+        "keeps slowly often twice rarely gladly early quietly together",
+    )
+    for word in line.split()
+)
+
+
+def sentences(chance: Random, characters: int) -> str:
+    """Return about so many characters of prose."""
+    written: list[str] = []
+    length = 0
+    while length < characters:
+        words = chance.choices(_WORDS, k=chance.randint(6, 14))
+        sentence = " ".join(words).capitalize() + "."
+        written.append(sentence)
+        length += len(sentence) + 1
+    return " ".join(written)
+
+
+def page_html(title: str, text: str, links: Sequence[str]) -> bytes:
+    """Return a page with text and links."""
+    items = "".join(f'<li><a href="{escape(link)}">Go to {escape(link)}</a></li>' for link in links)
+    third = max(1, len(text) // 3)
+    paragraphs = "".join(f"<p>{text[at : at + third]}</p>" for at in range(0, len(text), third))
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<meta name="description" content="About {escape(title)}"></head>'
+        f"<body><h1>{escape(title)}</h1><main>{paragraphs}</main><ul>{items}</ul></body></html>"
+    ).encode()
+
 
 _STOCK_PARAGRAPHS: Final = 500
 _STOCK_CHARACTERS: Final = 1_000

@@ -1,8 +1,18 @@
 """Decisions of the API: parse a request, build a query, shape a response."""
 
 from .addresses import is_loopback, is_own_name
-from .cursors import InvalidCursorError, ListCursor, read_cursor, write_cursor
-from .filters import InvalidFilterError, ListFilters, check_names, host_filter, key_filter, url_to_key
+from .filters import (
+    InvalidCursorError,
+    InvalidFilterError,
+    ListCursor,
+    ListFilters,
+    check_names,
+    host_filter,
+    key_filter,
+    read_cursor,
+    url_to_key,
+    write_cursor,
+)
 from .queries import DECISION_COLUMNS, SqlQuery, decisions_query, page_query, pages_query
 from .seeds import InvalidBodyError, SeedDocument, SeedResult, read_body, refused, validate_seed
 from .serializers import decision_view, page_view

@@ -13,8 +13,7 @@ from typing import Any, Final
 from strider.storage.rows.columns import ApiView, columns_shown
 from strider.storage.rows.pages import PAGE_COLUMNS
 
-from .cursors import ListCursor
-from .filters import ListFilters
+from .filters import ListCursor, ListFilters
 
 _LISTED_COLUMNS: Final = tuple(column.name for column in columns_shown(PAGE_COLUMNS, ApiView.LIST))
 _DETAIL_COLUMNS: Final = tuple(column.name for column in columns_shown(PAGE_COLUMNS, ApiView.DETAIL))

@@ -20,8 +20,7 @@ from .frontier import LeaseRecovery, frontier_routes
 from .health import ReadinessReport, health_routes
 from .pages import ReadModels, decision_routes, page_routes
 from .problem_details import install_problem_handlers
-from .seed_schema import seed_schema
-from .seeds import SeedLimits, SeedPublisher, SeedSubmission, seed_routes
+from .seeds import SeedLimits, SeedPublisher, SeedSubmission, seed_routes, seed_schema
 
 __all__ = [
     "PRODUCES",

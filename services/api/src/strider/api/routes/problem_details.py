@@ -18,7 +18,7 @@ from strider.api.core import InvalidBodyError, InvalidCursorError, InvalidFilter
 from strider.messaging.errors import Unavailable
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
-from strider.runtime.settings.validation_messages import validation_message
+from strider.runtime.settings.loader import validation_message
 
 MEDIA_TYPE: Final = "application/problem+json"
 RETRY_AFTER_SECONDS: Final = 5

@@ -1,10 +1,13 @@
-"""Route of seeds: POST /api/v1/seeds, validate, publish to seeds-submitted, respond 202."""
+"""Route of seeds: POST /api/v1/seeds, validate, publish to seeds-submitted, respond 202.
+
+The JSON Schema of a seed is derived from the generated event class.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, Protocol
+from dataclasses import MISSING, asdict, dataclass, fields, replace
+from typing import Any, Final, Protocol, get_args, get_type_hints
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
@@ -16,6 +19,38 @@ from strider.contracts.generated.events import SeedSubmitted
 from .auth import require_json
 from .problem_details import ProblemError
 from .response_models import SeedsResponse, problems
+
+_KINDS: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def seed_schema() -> dict[str, Any]:
+    """Return the schema of one seed."""
+    hints = get_type_hints(SeedSubmitted)
+    required = [
+        field.name
+        for field in fields(SeedSubmitted)
+        if field.default is MISSING and field.default_factory is MISSING
+    ]
+    return {
+        "title": "Seed",
+        "description": (SeedSubmitted.__doc__ or "").replace("\n    ", " "),
+        "type": "object",
+        "required": required,
+        "additionalProperties": False,
+        "properties": {field.name: _described(hints[field.name]) for field in fields(SeedSubmitted)},
+    }
+
+
+def _described(hint: Any) -> dict[str, Any]:
+    if (kind := _KINDS.get(hint)) is not None:
+        return {"type": kind}
+    inner = [part for part in get_args(hint) if part not in {type(None), Ellipsis}]
+    if type(None) in get_args(hint):
+        return {"anyOf": [_described(inner[0]), {"type": "null"}]}
+    if len(inner) > 1:
+        return {"type": "object", "additionalProperties": _described(inner[-1])}
+    return {"type": "array", "items": _described(inner[0])}
+
 
 SENDER: Final = "api"
 

@@ -8,8 +8,14 @@ means, with `outcome_mapping`, `redirects`, `retry_after` and `robots_body`.
 from .address_policy import AddressPolicy, Network, url_refusal
 from .body_limits import BodyPolicy, decide_body_policy, looks_like_markup, unsupported_type
 from .cookies import Cookie, build_cookie_header, parse_set_cookies, update_jar
-from .outcome import FetchEvents, build_crash_event, interpret_result, max_inline_body_bytes
-from .outcome_mapping import may_be_local_outage, outcome_of_error
+from .outcome import (
+    FetchEvents,
+    build_crash_event,
+    interpret_result,
+    max_inline_body_bytes,
+    may_be_local_outage,
+    outcome_of_error,
+)
 from .proxies import MAX_CONSECUTIVE_FAILURES, Proxy, ProxyHealth, parse_proxy_url
 from .redirects import RedirectRules, is_redirect, resolve_redirect
 from .request_headers import (

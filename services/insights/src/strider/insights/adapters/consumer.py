@@ -1,4 +1,4 @@
-"""Extend Faust's consumer: contiguous commits, rereading of skipped messages, loss reports.
+"""Extend Faust's consumer: contiguous commits, rereading, loss reports, schemas.
 
 Faust reads for a moment before it seeks to the group's offset, takes what it has read for a gap then, and has
 it twice among the acknowledged offsets. Its own search for the offset to commit stops at every duplicate, so
@@ -17,11 +17,37 @@ from typing import Any, TypeAlias
 from faust.transport.drivers.aiokafka import Consumer
 from faust.types.tuples import TP
 
+from strider.contracts import UnknownSchema
+from strider.insights.settings import InsightsSettings
 from strider.messaging.ports import TopicPartition
+from strider.messaging.schema_topic import SchemaFinder
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.runtime.process.consumers import open_schema_registry
+from strider.runtime.process.main import ServiceContext
+from strider.runtime.process.startup import StartupRetry
 
 from .read_position import ReadDecision, ReadPositions
+
+
+class SchemaLookup:
+    """Looks up schemas in the schema topic and the registry, waiting for these where they are unavailable."""
+
+    def __init__(self, process: ServiceContext[InsightsSettings]) -> None:
+        self._registry = open_schema_registry(process.settings.registry)
+        self._finder = SchemaFinder(process.bus, codec=process.codec, registry=self._registry)
+        self._patience = StartupRetry(process.readiness, clock=process.clock, chance=process.chance)
+
+    async def find(self, unknown: UnknownSchema) -> bool:
+        """Look up a schema; return True where decoding the message may succeed now."""
+        return await self._patience.run(lambda: self._finder.find(unknown))
+
+    async def close(self) -> None:
+        """Close the clients."""
+        await self._finder.close()
+        if self._registry is not None:
+            await self._registry.close()
+
 
 _log = logger("insights")
 

@@ -3,6 +3,9 @@
 People write seeds, so every mistake has a sentence: what is wrong, where, and what would be right. Nothing
 here is an exception or a dead letter. Knows no topics and no stores; the caller passes the crawl specs that
 exist.
+
+A seed may add request headers, but none that frames a request, names its host or identifies the crawler by
+other means: a wrong one breaks connections for other runs, or allows request smuggling.
 """
 
 from __future__ import annotations
@@ -29,9 +32,45 @@ from strider.urls import (
     url_key_of,
 )
 
-from .custom_headers import header_fault
 from .link_batches import LinkItem, LinkOrigin, SeedPosition
 from .refusal_events import RefusedSeed
+
+MAX_BYTES: Final = 8 * 1024
+"""Of all names and values; common servers refuse more."""
+
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_UNFIT_VALUE: Final = re.compile(r"[^\t\x20-\x7e\xa0-\xff]")
+
+_OURS: Final = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+
+
+def header_fault(headers: Mapping[str, str]) -> str:
+    """Return the fault of custom headers; empty for none."""
+    size_bytes = 0
+    for name, value in headers.items():
+        size_bytes += len(name) + len(value)
+        if not _TOKEN.fullmatch(name):
+            return f"headers: {name!r:.100} is not a valid header name"
+        if name.lower() in _OURS:
+            return f"headers: {name} is set by the crawler and cannot be changed"
+        if _UNFIT_VALUE.search(value):
+            return f"headers: the value of {name} contains a character that is not allowed in headers"
+    return f"headers: {size_bytes} bytes, the limit is {MAX_BYTES}" if size_bytes > MAX_BYTES else ""
+
 
 MAX_NAME_CHARS: Final = 200
 """Of job, run and source: they become parts of keys."""

@@ -2,11 +2,17 @@
 
 Compiles the spec (patterns, lists, limits) and returns the reason against a URL in wire form. Knows nothing
 of pages: depth, repeats and the seen-set belong to `admission` and `dedup`.
+
+File extensions are refused here, too, unless a crawl spec lists its own. An extension is only a hint, and
+many a page is named like a file (`/wiki/Node.js`); so only types are refused that no parser reads and that
+nearly always are what they claim.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from strider.contracts.generated.enums import DecisionReason
@@ -22,7 +28,33 @@ from strider.urls import (
 )
 from strider.urls.scope import DOMAIN, HOST
 
-from .file_types import refused_endings
+_REFUSED: Final = (
+    # images
+    "apng avif bmp cur eps gif heic ico jp2 jpeg jpg jxl png psd raw svg svgz tif tiff webp",
+    # video and audio
+    "3gp avi flv m3u8 m4v mkv mov mp4 mpeg mpg ogv vob webm wmv",
+    "aac aif aiff flac m3u m4a mid midi mp3 oga ogg opus wav weba wma",
+    # parts of pages
+    "css less sass scss cjs js jsx mjs wasm eot otf ttf woff woff2",
+    # archives and programs
+    "7z bz2 cab gz iso jar lz lz4 lzma rar tar tbz tbz2 tgz txz war xz z zip zst",
+    "apk bin deb dll dmg exe img ipa msi msix pkg rpm",
+    # documents and data without a parser; PDF is left to the parser
+    "djvu doc docm docx epub mobi odp ods odt ppt pptm pptx ps rtf xls xlsm xlsx",
+    "avro db parquet sqlite",
+)
+
+
+@cache
+def default_refused_endings() -> frozenset[str]:
+    """Return the default extensions, in lower case and without their dot."""
+    return frozenset(ending for line in _REFUSED for ending in line.split())
+
+
+def refused_endings(wanted: Iterable[str]) -> frozenset[str]:
+    """Return the extensions of a spec, however spelt (`.PDF`, `pdf`), or the default ones."""
+    return frozenset(ending.strip().lstrip(".").lower() for ending in wanted) or default_refused_endings()
+
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _ENDING_CHARACTERS: Final = 9

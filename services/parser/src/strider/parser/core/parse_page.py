@@ -21,17 +21,10 @@ from .content.main_extraction import main_content_fields
 from .content.plain_text import count_words
 from .document.charsets import Charset, detect_charset, to_text, to_utf8
 from .document.content_type_sniffing import compression_of, sniff_document_kind
+from .document.markup_rewriting import is_xml_content_type, xhtml_to_html
 from .document.pdf import PdfExtract, pdf_fields, pdf_outlinks
 from .document.streamed_body import decode_stream, read_head, summarize_body
-from .document.xhtml import is_xml_content_type, xhtml_to_html
 from .html.authors import meta_author
-from .html.http_header_metadata import (
-    HEADER_CANONICAL_KEY,
-    alternate_fields,
-    directive_fields,
-    header_link_fields,
-    header_links,
-)
 from .html.metadata import (
     MetaProperties,
     bounded_maps,
@@ -48,6 +41,13 @@ from .html.metadata import (
 from .html.models import HtmlExtract, LinkTag
 from .html.outlinks import Outlinks, find_outlinks
 from .html.page_kind import UNKNOWN_PAGE_KIND, PageKindEstimate
+from .html.response_headers import (
+    HEADER_CANONICAL_KEY,
+    alternate_fields,
+    directive_fields,
+    header_link_fields,
+    header_links,
+)
 from .lists.feed_discovery import find_linked_feeds
 from .lists.list_documents import is_sitemap_document, parse_list_document, sitemap_fields
 from .parser_ports import DecodedBody, ParseLimits, ParserTools

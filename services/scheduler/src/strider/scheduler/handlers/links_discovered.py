@@ -26,9 +26,14 @@ from strider.scheduler.core.entries.acceptance import (
     accept_candidate,
     refuse_candidate,
 )
-from strider.scheduler.core.entries.candidates import Candidate, parse_candidates
+from strider.scheduler.core.entries.candidates import (
+    Candidate,
+    is_newer,
+    merge_tokens,
+    opening_token,
+    parse_candidates,
+)
 from strider.scheduler.core.entries.recrawl import recrawl_now
-from strider.scheduler.core.entries.seed_tokens import is_newer, merge_tokens, opening_token
 from strider.scheduler.core.entries.state import open_entry
 from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_messages, refused_decision
 from strider.scheduler.core.release.priority import priority_of

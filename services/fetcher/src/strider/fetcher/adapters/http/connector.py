@@ -2,12 +2,14 @@
 
 No redirects, cookies, environment, decompression or retries, but for one: if a server has closed a kept
 connection before it responded, the request is sent once more on a new one. Public hooks of aiohttp are used
-where they exist; the connector's protocol factory is private, and tests fix what is relied on.
+where they exist; the connector's protocol factory is private, and tests fix what is relied on. The limit of
+open files is raised to the number of connections that are configured.
 """
 
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 import ssl
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ from yarl import URL
 
 from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.adapters.proxies.connector import ProxyAwareTcpConnector, ProxyConnector
+from strider.messaging.errors import StartRefused
 
 from .address_guard import AddressGuard
 from .dns import DnsResolver
@@ -198,3 +201,21 @@ class HttpConnector:
         if context is None:
             context = self._contexts[is_insecure] = make_tls_context("", is_verified=False)
         return context
+
+
+RESERVED_FILES: Final = 256
+"""Reserved for brokers, stores, logs and other files."""
+
+
+def raise_open_file_limit(connections: int) -> None:
+    """Raise the process's limit of open files if needed; StartRefused if not permitted."""
+    needed = connections + RESERVED_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise StartRefused(
+            f"{needed} open files are needed, but the system allows {hard}: lower FETCHER_CONCURRENCY or "
+            "FETCHER_MAX_IDLE_CONNECTIONS, or raise the limit (ulimit -n)"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
-from strider.parser.core.document.shadow_dom import inline_shadow_roots
-from strider.parser.core.html.link_headers import USED_RELS
+from strider.parser.core.document.markup_rewriting import inline_shadow_roots
 from strider.parser.core.html.models import (
     BASIC_ONLY,
     ELSEWHERE,
@@ -26,6 +25,7 @@ from strider.parser.core.html.models import (
     LinkTag,
     MetaTag,
 )
+from strider.parser.core.html.response_headers import USED_RELS
 
 from .anchors import ANCHOR_TAGS, MAX_ANCHOR_CHARS, MAX_ANCHORS, read_anchors
 from .blocks import find_excluded, find_hidden, read_blocks

@@ -9,7 +9,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-from strider.parser.core.document.shadow_dom import inline_shadow_roots
+from strider.parser.core.document.markup_rewriting import inline_shadow_roots
 from strider.parser.core.site_parser_fields import RunSiteParser, SiteParserResult, no_site_parser
 from strider.sites import Select, SelectedParsers, SiteParser
 

@@ -14,7 +14,7 @@ from typing import Final
 from strider.contracts.generated.enums import PageKind
 from strider.parser.core.content.text_blocks import TextBlock
 
-from .empty_result_terms import NO_RESULTS
+from .list_terms import NO_RESULTS
 
 LONG_CHARS: Final = 120
 LINK_BLOCK_SHARE: Final = 0.6

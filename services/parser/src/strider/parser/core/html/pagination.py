@@ -16,9 +16,9 @@ from typing import Final
 from strider.contracts.generated.enums import PaginationStyle
 from strider.urls import host_of
 
+from .list_terms import MORE, NEXT, PREVIOUS
 from .metadata import resolve_url
 from .models import Anchors, LinkTag
-from .pagination_terms import MORE, NEXT, PREVIOUS
 
 MAX_PAGES: Final = 100
 MAX_NUMBERED_LINKS: Final = 1_000

@@ -20,8 +20,7 @@ from strider.frontier.models import LookupStatus
 from strider.urls import address_refusal, host_of, origin_of
 from strider.urls.addresses import canonical_host_kind
 
-from .candidates import Candidate
-from .seed_tokens import is_newer
+from .candidates import Candidate, is_newer
 
 MAX_REDIRECTS: Final = 5
 """Redirects that are followed at most, whatever a crawl spec allows."""

@@ -28,8 +28,7 @@ from strider.contracts.partitioning import shard_of_host
 from strider.urls import CrawlScope, build_scope, host_of, registrable_domain
 
 from .acceptance import MAX_REDIRECTS, UrlRefusal, refuse_url
-from .candidates import Candidate, CandidateOrigin, host_group_of
-from .seed_tokens import redirect_token
+from .candidates import Candidate, CandidateOrigin, host_group_of, redirect_token
 from .state import close_entry
 from .url_decisions import UrlDecision, refused_decision, split_by_size
 

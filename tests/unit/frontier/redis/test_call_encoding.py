@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from strider.frontier.models import HostGroupState, SeenBatch
-from strider.frontier.redis.argument_encoding import (
+from strider.frontier.redis.call_encoding import (
     SEEN_PER_CALL,
     ScopeNumbers,
     encode_fingerprint,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strider.frontier.redis.owner_estimate import OwnerEstimate
+from strider.frontier.redis.calls import OwnerEstimate
 
 
 def test_before_the_first_success_any_duration_is_accepted() -> None:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from strider.cli.explain.dead_letters import is_about
 from strider.cli.explain.facts import lost_seed_fact
-from strider.cli.explain.lookup import UrlTopicReader
+from strider.cli.explain.lookup import UrlTopicReader, is_about
 from strider.cli.explain.subject import parse_subject
 from strider.contracts import UnknownSchema
 from strider.contracts.avro.codec import Codec

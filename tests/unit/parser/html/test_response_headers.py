@@ -8,8 +8,8 @@ import pytest
 
 from strider.contracts.generated.events import PageParsed
 from strider.parser.core import ParseLimits
-from strider.parser.core.html.link_headers import MAX_LINKS, read_link_headers
 from strider.parser.core.html.models import LinkTag
+from strider.parser.core.html.response_headers import MAX_LINKS, read_link_headers
 from tests.unit.parser.pages import read
 from tests.unit.parser.pdfs import a_pdf
 
