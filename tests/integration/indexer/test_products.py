@@ -100,6 +100,23 @@ async def test_what_was_first_and_when_it_changed_is_kept(tables: PostgresTables
     assert await rows(postgres, f"{moments}, price") == [(first, third, third, Decimal("29.99"))]
 
 
+async def test_visits_in_one_batch_leave_the_times_of_visits_in_several(
+    tables: PostgresTables, postgres: Postgres
+) -> None:
+    """As when a topic is replayed: the first visit made the product, the third one changed it."""
+    dear = replace(LAMP, price="29.99", content_hash="h2")
+    visits = [
+        offers(SHOP, product, seconds=10 * number, fetch_sequence=number)
+        for number, product in enumerate((LAMP, LAMP, dear, dear))
+    ]
+
+    await tables.write(RowChanges(products=[row for each in visits for row in each.products]))
+
+    first = to_datetime(FETCHED_AT_MS)
+    moments = (first, first + timedelta(seconds=20), first + timedelta(seconds=30))
+    assert await rows(postgres, "created_at, updated_at, crawled_at") == [moments]
+
+
 async def test_an_older_visit_changes_nothing_nor_does_the_same_again(
     tables: PostgresTables, postgres: Postgres
 ) -> None:

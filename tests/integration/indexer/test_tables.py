@@ -160,6 +160,20 @@ async def test_what_was_first_and_when_it_changed_is_kept(tables: PostgresTables
     assert await rows(postgres, "first_crawled_at, changed_at, crawled_at") == [(first, third, third)]
 
 
+async def test_fetches_in_one_batch_leave_the_times_of_fetches_in_several(
+    tables: PostgresTables, postgres: Postgres
+) -> None:
+    moments = [FETCHED_AT_MS + n * 1000 for n in range(4)]
+    fetches = zip(range(4), ("t1", "t1", "t2", "t2"), moments, strict=True)
+
+    await tables.write(
+        pages(*(a_page(fetch_sequence=n, text_hash=t, fetched_at_ms=at) for n, t, at in fetches))
+    )
+
+    first, _, third, fourth = map(to_datetime, moments)
+    assert await rows(postgres, "first_crawled_at, changed_at, crawled_at") == [(first, third, fourth)]
+
+
 async def test_a_page_that_has_not_changed_keeps_its_content(
     tables: PostgresTables, postgres: Postgres
 ) -> None:

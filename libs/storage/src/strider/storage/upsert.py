@@ -6,7 +6,7 @@ Builds SQL and columns and sends nothing. Names are checked, values are paramete
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -30,6 +30,8 @@ class Upsert:
     """Condition of an update, in SQL (`pages.seq <= excluded.seq`): a fixed text, never input."""
     computed: tuple[tuple[str, str], ...] = ()
     """Columns that a repeated row sets by an SQL expression, in a row or not: fixed texts too."""
+    merge: Callable[[Any, Any], Any] | None = None
+    """Merge two rows of one statement with the same identity, the earlier first; by default the later stays."""
     sql: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -46,9 +48,12 @@ class Upsert:
         object.__setattr__(self, "sql", self._statement(names))
 
     def columns_of(self, rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
-        """Return rows as columns; the last of several rows with one identity wins (the server takes one)."""
+        """Return rows as columns; rows with one identity become one, as the server takes one of them."""
         places = [index for index, (name, _) in enumerate(self.columns) if name in self.conflict]
-        last = {tuple(row[place] for place in places): row for row in rows}
+        last: dict[tuple[Any, ...], Sequence[Any]] = {}
+        for row in rows:
+            key = tuple(row[place] for place in places)
+            last[key] = self.merge(last[key], row) if self.merge and key in last else row
         return [
             [_replace_unstorable(row[index]) for row in last.values()] for index in range(len(self.columns))
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -52,6 +52,18 @@ def _changed_with_content(table: str, moment: str) -> tuple[str, str]:
     return moment, f"CASE WHEN {same} THEN {table}.{moment} ELSE excluded.{moment} END"
 
 
+def _keep_moments(first: str, changed: str) -> Callable[[Any, Any], Any]:
+    """Return the merge of two versions in one statement, with the times that two statements would leave."""
+
+    def merge(earlier: Any, later: Any) -> Any:
+        kept = {first: min(getattr(earlier, first), getattr(later, first))}
+        if earlier.content_hash == later.content_hash:
+            kept[changed] = getattr(earlier, changed)
+        return later._replace(**kept)
+
+    return merge
+
+
 PAGES: Final = Upsert(
     "crawled_pages",
     columns=_typed_columns(PageRow),
@@ -59,6 +71,7 @@ PAGES: Final = Upsert(
     update=_columns_except(PageRow, "url_key", "job_id", "first_crawled_at", "changed_at"),
     where="crawled_pages.fetch_sequence <= excluded.fetch_sequence",
     computed=(_changed_with_content("crawled_pages", "changed_at"), ("indexed_at", "now()")),
+    merge=_keep_moments("first_crawled_at", "changed_at"),
 )
 """A page of a newer fetch replaces an older one; the same fetch replaces itself."""
 
@@ -69,6 +82,7 @@ PRODUCTS: Final = Upsert(
     update=_columns_except(ProductRow, "url_hash", "job_id", "created_at", "updated_at"),
     where="(products.is_own_page, products.crawled_at) <= (excluded.is_own_page, excluded.crawled_at)",
     computed=(_changed_with_content("products", "updated_at"), ("indexed_at", "now()")),
+    merge=_keep_moments("created_at", "updated_at"),
 )
 """A product's own page replaces what a list said of it; else a later page replaces an earlier one."""
 
