@@ -31,7 +31,7 @@ class Upsert:
     computed: tuple[tuple[str, str], ...] = ()
     """Columns that a repeated row sets by an SQL expression, in a row or not: fixed texts too."""
     merge: Callable[[Any, Any], Any] | None = None
-    """Merge two rows of one statement with the same identity, the earlier first; by default the later stays."""
+    """Merge two rows with one identity in one statement, the earlier first; by default the later stays."""
     sql: str = field(init=False)
 
     def __post_init__(self) -> None:
