@@ -14,7 +14,7 @@ import typer
 
 from strider.cli.app import ALIASES, app
 
-from .documents import pages
+from .rules.documents import pages
 
 ROOT = Path(__file__).parents[2]
 LINE = re.compile(r"(?m)^(?: {4,}|\$ )(?:\$ )?((?:[A-Z_]+=\S+ )*strider [^\n]*)$")

@@ -9,8 +9,8 @@ import pytest
 
 from strider.contracts import TOPICS
 
-from . import layering, names
-from .sources import tracked
+from .rules import layering, names
+from .rules.sources import tracked
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from . import documents, names, sentences
+from .rules import documents, names, sentences
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = """

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from .sources import tracked
+from .rules.sources import tracked
 
 ROOT = Path(__file__).parents[2]
 RECIPE = ROOT / "docs" / "adding-a-page-field.md"

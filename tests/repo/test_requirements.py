@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .sources import load_tool
+from .rules.sources import load_tool
 
 requirements = load_tool("requirements")
 

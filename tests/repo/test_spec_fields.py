@@ -22,7 +22,7 @@ from strider.cli.crawl.options import CrawlOptions, plan_crawl
 from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted, SourceSaved
 
-from . import sources
+from .rules import sources
 
 ROOT = Path(__file__).parents[2]
 PLACE = "http://127.0.0.1/"

@@ -11,7 +11,7 @@ import pytest
 from strider.runtime.settings.help import settings_classes
 from strider.runtime.settings.loader import load_settings, setting_fields
 
-from .sources import load_tool
+from .rules.sources import load_tool
 
 requirements = load_tool("requirements")
 

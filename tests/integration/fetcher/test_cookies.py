@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from strider.fetcher.adapters.state.cookie_jars import CookieJars, MemoryCookieJars, RedisCookieJars
+from strider.fetcher.adapters.state.cookie_jars import CookieJars, MemoryCookieJars
+from strider.fetcher.adapters.state.redis_cookie_jars import RedisCookieJars
 from strider.runtime.clocks import SystemClock
 from strider.storage.keys import COOKIES
 from strider.storage.redis import RedisOptions, connect

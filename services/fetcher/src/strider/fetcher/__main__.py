@@ -24,9 +24,9 @@ from strider.storage.worker_heartbeats import RedisWorkerHeartbeats
 
 from .adapters import FetchClient, open_fetch_client, raise_open_file_limit, redirect_rules_of
 from .adapters.proxies.table_sync import ProxyTableSync
-from .adapters.state.cookie_jars import RedisCookieJars
 from .adapters.state.heartbeat import FetcherHeartbeat
 from .adapters.state.metrics import FetchMetrics
+from .adapters.state.redis_cookie_jars import RedisCookieJars
 from .settings import FetcherSettings
 from .topology import DEAD_LETTERS, GROUP, PRODUCES, Fetcher, loop_settings
 

@@ -6,11 +6,9 @@ of each other. Requests without a jar, which is the default, cost nothing.
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from itertools import chain
+from dataclasses import replace
 from typing import Final, Protocol
 
 from strider.contracts.generated.events import FetchRequested
@@ -25,8 +23,6 @@ from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
-from strider.storage.keys import COOKIES
-from strider.storage.redis import Redis
 from strider.urls import domain_of
 
 MAX_JARS: Final = 10_000
@@ -119,31 +115,3 @@ class MemoryCookieJars:
         cookies.update((cookie.key, cookie) for cookie in added)
         while len(self._jars) > MAX_JARS:
             self._jars.popitem(last=False)
-
-
-class RedisCookieJars:
-    """Jars that survive a process: another one continues the session."""
-
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-
-    async def load(self, jar: str, domain: str) -> Sequence[Cookie]:
-        """Return a jar's cookies of a domain; raises Unavailable."""
-        values = await self._redis.command("HVALS", COOKIES(jar, domain))
-        return tuple(Cookie(**json.loads(each)) for each in values)
-
-    async def update(
-        self, jar: str, domain: str, *, added: Sequence[Cookie], removed: Sequence[Cookie]
-    ) -> None:
-        """Add and remove cookies; raises Unavailable."""
-        key = COOKIES(jar, domain)
-        if removed:
-            await self._redis.command("HDEL", key, *map(_field, removed))
-        if added:
-            fields = {_field(cookie): json.dumps(asdict(cookie)) for cookie in added}
-            await self._redis.command("HSET", key, *chain.from_iterable(fields.items()))
-        await self._redis.command("EXPIRE", key, COOKIES.lifetime_seconds)
-
-
-def _field(cookie: Cookie) -> str:
-    return json.dumps(cookie.key)

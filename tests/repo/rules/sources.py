@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-TOOLS = Path(__file__).parents[2] / "tools"
+TOOLS = Path(__file__).parents[3] / "tools"
 
 
 @dataclass(frozen=True, slots=True)

@@ -326,7 +326,7 @@ def machine_paths(root: Path) -> list[str]:
 
 def registry_hosts(root: Path) -> list[str]:
     """Find lines that name the host of a package registry: packages are named by name alone."""
-    own = Path("tests/repo/layering.py")
+    own = Path("tests/repo/rules/layering.py")
     return [f"{path}:{number}" for path, number in _lines_with(REGISTRY_HOST, root) if path != own]
 
 
