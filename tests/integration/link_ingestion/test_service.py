@@ -34,6 +34,9 @@ from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEAD
 from strider.contracts.partitioning import shard_of_host
 from strider.frontier.models import RefusedFingerprint
 from strider.frontier.redis.working_set import RedisWorkingSet
+from strider.runtime.clocks import SystemClock
+from strider.runtime.observability import log_events
+from strider.storage.job_logs import RedisJobLogs
 from strider.storage.redis import RedisOptions, connect
 from strider.validator.adapters import PageSplicer
 from strider.validator.core import ValidationRules
@@ -111,6 +114,36 @@ def test_a_json_seed_of_a_foreign_client_reaches_its_shard(
     assert spec in declared
     assert [(each.urls, each.reasons) for _, each in refused] == [(("example.com",), ("bad_url",))]
     assert service.stop() == 0
+
+
+def test_a_seed_of_a_job_that_cannot_exist_is_refused_and_logged(
+    bootstrap: str, redis_url: str, sender: Producer, service: Service
+) -> None:
+    """The job of the refused seed has no log in Redis, and the next lines of other jobs are written."""
+    service.start()
+    bad, good = {"url": "https://odd.test/", "job_id": "a b"}, {"url": "https://odd.test/", "job_id": "good"}
+    with closing(Reader(bootstrap, URLS_DECIDED)) as decided:
+        sender.produce(SEEDS_SUBMITTED.name, json.dumps(bad).encode())
+        sender.flush(10)
+        refused = wait_for(
+            lambda: [each.reasons for _, each in decided.events() if each.urls == (bad["url"],)]
+        )
+    sender.produce(SEEDS_SUBMITTED.name, json.dumps(good).encode())
+    sender.flush(10)
+
+    assert refused == [("bad_seed",)]
+    assert wait_for(lambda: log_of_job(redis_url, "good")) == [log_events.SEEDS_ACCEPTED.text]
+    assert service.stop() == 0
+
+
+def log_of_job(redis_url: str, job_id: str) -> list[str]:
+    async def read() -> list[str]:
+        redis = connect(RedisOptions(redis_url))
+        lines = await RedisJobLogs(redis, clock=SystemClock()).read(job_id)
+        await redis.close()
+        return [stored.line.event for stored in lines]
+
+    return asyncio.run(read())
 
 
 @pytest.mark.req("S5.1.4", part="JSON and Avro of other Kafka clients; no event of the end of a run")

@@ -52,6 +52,15 @@ async def test_a_dead_letter_is_one_row_however_often_it_comes(postgres: Postgre
     ]
 
 
+async def test_lines_of_a_job_that_cannot_exist_cost_no_other_line(redis: Redis) -> None:
+    """A refused seed names any job; blanks and braces cannot stand in a key."""
+    logs = RedisJobLogs(redis, clock=SystemClock())
+
+    await logs.write([_line(1), *(_line(2, job) for job in ("a b", "", "{x}", "a\n")), _line(3)])
+
+    assert [stored.line.event for stored in await logs.read("job-1")] == ["event 1", "event 3"]
+
+
 def _line(number: int, job: str = "job-1") -> JobLogLine:
     return JobLogLine(
         job_id=job, ts=f"t{number}", level="info", event=f"event {number}", text=f'{{"n":{number}}}'

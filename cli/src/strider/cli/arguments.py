@@ -31,10 +31,15 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     return f"no {kind} {name!r}; there are: {listed or 'none'}"
 
 
+def has_scheme(text: str) -> bool:
+    """Return whether a text begins with a scheme (`mailto:` too), and not with a host and port."""
+    return bool(_SCHEME.match(text))
+
+
 def complete_url(text: str) -> str:
     """Return the URL with its scheme; raises ValueError with one sentence."""
     if text == "-":
         raise ValueError("'-' is not a URL: give URLs as arguments, this command reads none from a pipe")
     if text.startswith(("/", "?", "#")):
         raise ValueError(f"{text[:200]!r} is not a URL: give all of it, https://host{text[:40]}")
-    return text if _SCHEME.match(text) else f"https://{text}"
+    return text if has_scheme(text) else f"https://{text}"

@@ -31,7 +31,8 @@ def test_urls_are_read_as_people_type_them(typed: str, url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "typed", ["", "ht!tp://x", "ftp://a.test/", "http://", "http://a b/", "http://" + "a" * 3000]
+    "typed",
+    ["", "ht!tp://x", "ftp://a.test/", "http://", "http://a b/", "http://" + "a" * 3000, "mailto:a@b.c"],
 )
 def test_a_text_that_is_no_url_is_refused(typed: str) -> None:
     """The text is quoted, up to a length."""
@@ -39,6 +40,13 @@ def test_a_text_that_is_no_url_is_refused(typed: str) -> None:
         parse_seed(typed)
     assert len(str(errors.value)) < 400
     assert parse_listed_seed(typed) == typed
+
+
+def test_a_listed_text_is_cut_above_the_longest_url() -> None:
+    """A line of a list may be longer than a message; it stays too long to be a URL."""
+    listed = parse_listed_seed("http://a.test/" + "x" * 100_000)
+
+    assert 2048 < len(listed) <= 4096
 
 
 def test_each_url_counts_once_and_their_order_stays() -> None:

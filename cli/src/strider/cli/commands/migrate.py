@@ -50,7 +50,7 @@ def down(
     dry_run: PrintSql = False,
     dsn: Dsn = "",
 ) -> None:
-    """Revert migrations. Rows of dropped tables are lost; consuming the topics again restores them."""
+    """Revert migrations. Rows of dropped tables are lost; topics restore what they retain (pages: 24 h)."""
     address = _address(dsn)
     target = to or None
     plan = _run(

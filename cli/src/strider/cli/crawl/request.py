@@ -6,12 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
+from strider.cli.arguments import has_scheme
 from strider.contracts.crawl_specs import spec_id
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.urls import InvalidPattern, RefusedUrl, compile_patterns, to_wire_url
 
 JOB_ID = "crawl"
 
+MAX_LISTED_CHARS = 4096
+"""Of a line of a list that is no URL; longer than any URL may be, so that it is refused for its length."""
 MAX_SHOWN_CHARS = 200
 """Of a typed text in an error message."""
 
@@ -69,7 +72,7 @@ def make_request(seeds: Iterable[str], spec: CrawlSpecDeclared) -> CrawlRequest:
 def parse_seed(text: str) -> str:
     """Parse a typed URL; a bare host name means https. Raises BadCrawlRequest."""
     wanted = text.strip()
-    if "://" not in wanted.partition("?")[0]:
+    if not has_scheme(wanted) and "://" not in wanted.partition("?")[0]:
         wanted = f"https://{wanted.removeprefix('//')}"
     found = to_wire_url(wanted)
     if isinstance(found, RefusedUrl):
@@ -85,4 +88,4 @@ def parse_listed_seed(text: str) -> str:
     try:
         return parse_seed(text)
     except BadCrawlRequest:
-        return text.strip()
+        return text.strip()[:MAX_LISTED_CHARS]

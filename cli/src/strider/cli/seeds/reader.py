@@ -19,6 +19,7 @@ from functools import partial
 from threading import Thread
 from typing import Any, BinaryIO, Final, NamedTuple
 
+from strider.cli.arguments import has_scheme
 from strider.contracts import DecodeError
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
@@ -211,7 +212,7 @@ def parse_pairs(texts: Iterable[str], separator: str) -> dict[str, str]:
 
 def _with_scheme(text: str) -> tuple[str, str]:
     """Return the URL with https:// where only the scheme is missing, and a warning about it."""
-    if "://" not in text and isinstance(to_wire_url(text), RefusedUrl):
+    if "://" not in text and not has_scheme(text) and isinstance(to_wire_url(text), RefusedUrl):
         guess = f"https://{text}"
         if (
             not isinstance(to_wire_url(guess), RefusedUrl)

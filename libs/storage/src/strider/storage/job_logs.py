@@ -14,7 +14,7 @@ from typing import Final
 from strider.messaging.ports import Clock
 from strider.runtime.observability.job_logs import JobLogLine
 
-from .keys import JOB_LOG
+from .keys import JOB_LOG, is_valid_key_part
 from .lua_files import load_script
 from .redis import Redis
 
@@ -50,10 +50,14 @@ class RedisJobLogs:
         self._append = load_script("joblog_append")
 
     async def write(self, lines: Sequence[JobLogLine]) -> None:
-        """Store lines in their order, one call for each job. A repeated batch is stored twice."""
+        """Store lines in their order, one call for each job. A repeated batch is stored twice.
+
+        A refused seed may name a job that cannot exist: such lines are in the log of the process alone.
+        """
         by_job: defaultdict[str, list[str]] = defaultdict(list)
         for line in lines:
-            by_job[line.job_id] += (line.ts, line.level, line.event, _truncate(line.text))
+            if is_valid_key_part(line.job_id):
+                by_job[line.job_id] += (line.ts, line.level, line.event, _truncate(line.text))
         for job_id, fields in by_job.items():
             await self._redis.run(
                 self._append,
