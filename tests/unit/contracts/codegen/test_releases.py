@@ -221,6 +221,36 @@ def test_a_second_release_keeps_the_digests_of_the_first(house: Path) -> None:
     assert load_declarations(house).release.sums == after
 
 
+@pytest.mark.parametrize(
+    ("version", "problem"),
+    [
+        pytest.param("0.9.0", "--release: 0.9.0: is not above 1.0.0", id="lower"),
+        pytest.param("1.0.0", "--release: 1.0.0: is not above 1.0.0", id="the-same"),
+        pytest.param("0.10.0", "--release: 0.10.0: is not above 1.0.0", id="lower-with-two-digits"),
+        pytest.param("2.0", "--release: 2.0: is not a version", id="two-numbers"),
+        pytest.param("v2.0.0", "--release: v2.0.0: is not a version", id="no-number"),
+    ],
+)
+def test_a_release_needs_a_version_above_the_last(
+    house: Path, version: str, problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = house / "words/colour.yaml"
+    path.write_text(path.read_text() + "  green: Like grass.\n")
+    before = read_checksums(house / "released/SHA256SUMS")
+
+    assert main(["--root", str(house.parent), "--release", version]) == 2
+
+    assert problem in capsys.readouterr().err
+    assert read_checksums(house / "released/SHA256SUMS") == before
+
+
+def test_versions_of_releases_are_compared_as_numbers(tmp_path: Path) -> None:
+    build_schemas(tmp_path)
+    assert main(["--root", str(tmp_path), "--release", "1.9.0"]) == 0
+
+    assert main(["--root", str(tmp_path), "--release", "1.10.0"]) == 0
+
+
 def test_without_its_digests_a_release_is_none(house: Path) -> None:
     (house / "released/SHA256SUMS").unlink()
 

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from strider.cli.options import AllowPrivate, Contact, ExtractionOption, Headers, UserAgent
+from strider.contracts.seed_limits import MAX_DEPTH, SEED_RANGES
 
 app = typer.Typer(add_completion=False)
 
@@ -49,7 +50,7 @@ MaxPagesPerDomain = Annotated[
     int, typer.Option(min=0, help="Most pages of one registrable domain; 0: no limit.")
 ]
 MaxDepth = Annotated[
-    int, typer.Option(help="Links to follow from a start URL, at most 10; 0: the start pages only.")
+    int, typer.Option(help=f"Links to follow from a start URL, at most {MAX_DEPTH}; 0: the start pages only.")
 ]
 MaxSeconds = Annotated[int, typer.Option(min=0, help="Stop after this time; 0: no limit.")]
 Scope = Annotated[ScopeOption, typer.Option(help="Scope of links to follow.")]
@@ -68,7 +69,7 @@ Delay = Annotated[
     typer.Option(
         "--delay",
         min=0.0,
-        max=3600.0,
+        max=SEED_RANGES["delay"][1],
         help="Crawl delay: seconds between two requests to a host; else STRIDER_HOST_DELAY.",
     ),
 ]

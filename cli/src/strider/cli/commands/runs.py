@@ -29,7 +29,7 @@ app = typer.Typer(no_args_is_help=True, help="List, show, pause, resume and canc
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="A run, or a job for all of its runs.")]
 Job = Annotated[str, typer.Argument(metavar="JOB", help="A job; all of its runs are cancelled.")]
-Reason = Annotated[str, typer.Option(help="Recorded with every URL that is dropped.")]
+Reason = Annotated[str, typer.Option(help="Recorded with every URL that is closed.")]
 
 _STATE_AFTER: Final = {
     JobEventKind.PAUSE: RunState.PAUSED,
@@ -124,13 +124,13 @@ def cancel(  # noqa: PLR0917  # options, which are given by name
     bootstrap: Bootstrap = "",
     as_json: AsJson = False,
 ) -> None:
-    """Stop releasing requests and drop queued URLs. This cannot be undone."""
+    """Stop releasing requests and close queued URLs as cancelled. This cannot be undone."""
     command = _Command(JobEventKind.CANCEL, run_id, reason)
     if dry_run:
         _print_affected(command, bootstrap, as_json=as_json)
         return
     _check_job(command)
-    confirm(f"Cancel {run_id} and drop its queued URLs? This cannot be undone.", is_confirmed=yes)
+    confirm(f"Cancel {run_id} and close its queued URLs? This cannot be undone.", is_confirmed=yes)
     _publish(command, bootstrap, as_json=as_json)
 
 

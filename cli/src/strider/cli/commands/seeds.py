@@ -62,7 +62,7 @@ FromFile = Annotated[
     Path | None,
     typer.Option("--from", metavar="FILE", help="Lines: URLs, or JSON documents with the fields of a seed."),
 ]
-Job = Annotated[str, typer.Option("--job", help="Job of the seeds; default: the standing job.")]
+Job = Annotated[str, typer.Option("--job", help="Job of the seeds; default: adhoc.")]
 Depth = Annotated[
     int | None,
     typer.Option(help=f"Links to follow from each seed, 1 to {MAX_DEPTH} (default: {DEFAULT_DEPTH})."),

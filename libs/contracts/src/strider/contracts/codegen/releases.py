@@ -38,6 +38,8 @@ CHECKSUMS_FILE: Final = "SHA256SUMS"
 RELEASED_VALUES_FILE: Final = "words.json"
 """Name of the file with the released value lists."""
 
+_VERSION: Final = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
+
 _CHECKSUM_LINE: Final = re.compile(r"([0-9a-f]{64}) [ *](\S+)")
 
 
@@ -141,8 +143,9 @@ def _defaults(node: SchemaNode, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def render_release_files(declarations: Declarations, folder: Path, version: str) -> dict[Path, str]:
-    """Return the files that add the current schemas to the released ones."""
+    """Return the files that add the current schemas to the released ones, under a later version."""
     check_release(declarations)
+    _check_version(declarations.release, version)
     manifest = dict(declarations.release.manifest)
     files: dict[Path, str] = {}
     for name, schema in declarations.schemas.items():
@@ -158,6 +161,21 @@ def render_release_files(declarations: Declarations, folder: Path, version: str)
     sums |= {path.name: sha256(content.encode()).hexdigest() for path, content in files.items()}
     files[folder / CHECKSUMS_FILE] = "".join(f"{known}  {file}\n" for file, known in sorted(sums.items()))
     return files
+
+
+def _check_version(release: ReleasedSchemas, version: str) -> None:
+    """Refuse a version that is not above all versions that schemas were released with."""
+    if not _VERSION.fullmatch(version):
+        raise DeclarationError("--release", version, "is not a version, which is three numbers: 1.2.0")
+    last = max((since for _, since in release.manifest.values()), key=_version_numbers, default="")
+    if last and _version_numbers(version) <= _version_numbers(last):
+        raise DeclarationError(
+            "--release", version, f"is not above {last}, the last version in schemas/released/manifest.json"
+        )
+
+
+def _version_numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 def new_version_files(declarations: Declarations, schemas: Path, event: str) -> dict[Path, tuple[Path, str]]:
