@@ -39,6 +39,7 @@ def readmes() -> dict[Path, Path]:
         *ROOT.glob("libs/*/src/strider/*/"),
         *ROOT.glob("services/*/src/strider/*/"),
         *ROOT.glob("cli/src/strider/*/"),
+        *ROOT.glob("examples/*/src/strider/*/"),
     ]
     found = {}
     for package in sorted(projects):

@@ -62,7 +62,7 @@ class BlockReason(StrEnum):
     FORBIDDEN = "forbidden"
     """It responded 403 or 429 too often."""
     HARD_REJECTION = "hard_rejection"
-    """Its pages say that access is denied."""
+    """Its pages say that access is denied. Not used yet."""
     BREAKER = "breaker"
     """Too many requests failed in a row."""
     UNREACHABLE = "unreachable"
@@ -806,14 +806,14 @@ class ParseOutcome(StrEnum):
 
 
 class RejectionKind(StrEnum):
-    """What follows from a rejection."""
+    """Kind of a rejection. Recorded only; nothing acts on it yet."""
 
     PLAIN = "plain"
-    """Nothing more: this page alone is not content."""
+    """This page alone is not content."""
     SOFT = "soft"
-    """A browser may fetch it again."""
+    """A browser may see more."""
     HARD = "hard"
-    """The group gets no requests for a while."""
+    """The site denies access."""
 
 
 class RejectionReason(StrEnum):

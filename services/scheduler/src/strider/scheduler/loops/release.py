@@ -5,9 +5,9 @@ fetched first, in exchange for the entry's lease, where it is unknown.
 
 The per-host delay is not enforced here: the working set writes a lease only when the clock of the host group
 allows it. That clock is `reschedule` and `apply_delay` in
-`frontier_part_host_groups.lua` of `strider.frontier`, called by `frontier_release.lua` (which leases) and
-`frontier_end_requests.lua` (which moves the clock when a request has ended); the delay itself is
-`core/hosts/host_state.py`'s.
+`frontier_part_host_groups.lua` of `strider.frontier`, called by `frontier_release.lua` (which leases),
+`frontier_mark_started.lua` and `frontier_end_requests.lua` (which move the clock when a request starts and
+when it has ended); the delay itself is `core/hosts/host_state.py`'s.
 
 The lease is written before the request is published: a request that a crash kept from being published is
 released again when its lease expires. A pass follows each wake-up, each due time, and an idle interval.

@@ -1,8 +1,8 @@
 """State of a host group: its crawl delay, requests in flight, back-off and breaker.
 
-The per-host delay is computed here (`HostGroup.delay_ms`): the largest of what crawl specs, deployment and
-robots.txt files ask for; an override of a source replaces specs and deployment, and robots.txt may still ask
-for more. It is enforced by the clock of the group in the working set: `reschedule` and `apply_delay` in
+The per-host delay is computed here (`HostGroup.delay_ms`): the largest of the crawl specs that were crawled
+on the host, where a spec that sets none has the deployment's and one that does may set less; an override of a
+source replaces them; robots.txt may only make it longer. It is enforced by the clock of the group in the working set: `reschedule` and `apply_delay` in
 `frontier_part_host_groups.lua` of `strider.frontier`, to which `OwnedShard.sync_host_groups` sends it.
 
 Requests in flight are the fewest that a spec allows. A spec that was crawled on the host once counts as long
