@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .signposts import rows_without_a_symbol, sections, wrong_signposts
+from .rules.signposts import rows_without_a_symbol, sections, wrong_signposts
 
 ROOT = Path(__file__).parents[2]
 HEAD = "## Where is … enforced?\n\n| rule | decided in | enforced in |\n|---|---|---|\n"
