@@ -49,14 +49,18 @@ def rows_without_a_symbol(root: Path) -> list[str]:
             files = FILE.findall(row)
             rule = row.split(" | ")[0]
             found += [f"{rule}: names no file"] if not files else []
-            found += [f"{rule}: {file} without a symbol" for file, _, remark in files if not SYMBOL.search(remark)]
+            found += [
+                f"{rule}: {file} without a symbol" for file, _, remark in files if not SYMBOL.search(remark)
+            ]
     return found
 
 
 def sections(root: Path) -> Iterator[tuple[Path, str]]:
     """Yield the sections "Where is ...?" of ARCHITECTURE.md and of all members, with their pages."""
     pages = [root / "ARCHITECTURE.md", root / "cli" / "README.md"]
-    pages += sorted(path for kind in ("libs", "services", "examples") for path in root.glob(f"{kind}/*/README.md"))
+    pages += sorted(
+        path for kind in ("libs", "services", "examples") for path in root.glob(f"{kind}/*/README.md")
+    )
     for page in filter(Path.exists, pages):
         for section in SECTION.findall(page.read_text(encoding="utf-8")):
             yield page, section
@@ -87,7 +91,9 @@ def _below_package(path: Path, depth: int) -> str:
 @cache
 def _sources(root: Path) -> tuple[Path, ...]:
     return tuple(
-        path for path in tracked(root) if path.suffix in {".py", ".lua"} and "/src/strider/" in path.as_posix()
+        path
+        for path in tracked(root)
+        if path.suffix in {".py", ".lua"} and "/src/strider/" in path.as_posix()
     )
 
 

@@ -54,7 +54,7 @@ class CrawlSettings(SettingsArea):
     allow_private: bool = False
     """Crawl loopback and private addresses, on any port; metadata addresses are never crawled."""
     host_delay_seconds: Annotated[Seconds, EnvironmentVariable("STRIDER_HOST_DELAY")] = 1.0
-    """Crawl delay of hosts whose crawl specs set none; a spec may set less, robots.txt may only make it longer."""
+    """Crawl delay of hosts whose specs set none; a spec may set less, robots.txt may only make it longer."""
     group_by: Annotated[Literal["host", "domain"], BeforeValidator(lowercase)] = "host"
     """Scope of the crawl delay: one host name, or all names of a registrable domain."""
     respect_robots: Annotated[bool, EnvironmentVariable("CRAWLER_RESPECT_ROBOTS_TXT")] = True

@@ -2,8 +2,9 @@
 
 The per-host delay is computed here (`HostGroup.delay_ms`): the largest of the crawl specs that were crawled
 on the host, where a spec that sets none has the deployment's and one that does may set less; an override of a
-source replaces them; robots.txt may only make it longer. It is enforced by the clock of the group in the working set: `reschedule` and `apply_delay` in
-`frontier_part_host_groups.lua` of `strider.frontier`, to which `OwnedShard.sync_host_groups` sends it.
+source replaces them; robots.txt may only make it longer. It is enforced by the clock of the group in the
+working set: `reschedule` and `apply_delay` in `frontier_part_host_groups.lua` of `strider.frontier`, to which
+`OwnedShard.sync_host_groups` sends it.
 
 Requests in flight are the fewest that a spec allows. A spec that was crawled on the host once counts as long
 as the group is known. Blocks follow from `politeness.backoff` and `politeness.breaker`; the longer one holds.
