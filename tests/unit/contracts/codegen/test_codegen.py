@@ -163,6 +163,30 @@ REJECTED = [
         THINGS_FILE, THINGS.replace("[maker]", "[maker, anyone]"), "a topic has one writer", id="two-writers"
     ),
     pytest.param(
+        THINGS_FILE,
+        THINGS.replace("[maker]", "[maker]\nplanned_writers: [anyone]"),
+        "a topic has one writer",
+        id="a-writer-and-a-planned-one",
+    ),
+    pytest.param(
+        THINGS_FILE,
+        THINGS.replace("[maker]", "[maker]\nplanned_writers: [maker]\nwhy_many_writers: Both."),
+        "planned_writers: maker is among `writers` as well",
+        id="planned-and-built",
+    ),
+    pytest.param(
+        THINGS_FILE,
+        THINGS.replace("[maker]", "[maker]\nplanned_writers: [baker]\nwhy_many_writers: Both."),
+        "planned_writers: 'baker' is not in",
+        id="planned-writer",
+    ),
+    pytest.param(
+        THINGS_FILE,
+        THINGS.replace("sharded: true}", "sharded: true, gates: release, planned: true}"),
+        "planned: a group that no code is a member of",
+        id="planned-reader-that-gates",
+    ),
+    pytest.param(
         THINGS_FILE, THINGS.replace("service: watcher", "service: w"), "readers: 'w' is not", id="reader"
     ),
     pytest.param(

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from strider.contracts import TOPICS
-from strider.contracts.codegen.asyncapi import render_asyncapi
+from strider.contracts.codegen.asyncapi import PLANNED, render_asyncapi
 from strider.contracts.codegen.markdown import render_markdown
 from strider.contracts.codegen.strimzi import render_strimzi
 from strider.contracts.generated.topics import FRONTIER, PAGES_FETCHED, PARSER_DLQ, SEEDS_SUBMITTED, TALLIES
@@ -134,6 +134,19 @@ def test_the_table_has_a_row_for_each_topic_and_one_for_dead_letters() -> None:
 def test_a_row_names_writer_format_and_retention() -> None:
     assert render_markdown([FRONTIER]).splitlines()[2] == (
         f"| `frontier` | {FRONTIER.description}"
-        " | job id/url key · shard | latest by key | scheduler, in transactions | scheduler, indexer |"
+        " | job id/url key · shard | latest by key"
+        " | scheduler, in transactions | scheduler, indexer, person |"
     )
     assert "24 h, at most 8 GiB a partition" in render_markdown([PAGES_FETCHED])
+
+
+def test_planned_writers_and_readers_are_marked_in_table_and_asyncapi_document() -> None:
+    """A reader of either must not take a plan for a fact."""
+    row = render_markdown([PAGES_FETCHED]).splitlines()[2]
+    operations = read(render_asyncapi([PAGES_FETCHED]))["operations"]
+    planned = {name for name, operation in operations.items() if operation.get("summary") == PLANNED}
+
+    assert "| fetcher, renderer (planned) | parser, parser (shadow)," in row
+    assert row.endswith(", indexer (archive, planned) |")
+    assert planned == {"renderer.sends.pages-fetched", "indexer-archive.reads.pages-fetched"}
+    assert {"fetcher.sends.pages-fetched", "parser.reads.pages-fetched"} < operations.keys()

@@ -7,7 +7,7 @@ or a change was refused.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -21,7 +21,7 @@ from strider.cli.exit_codes import CommandExit
 from strider.cli.messages import check_conditions, message_json, parse_since, parse_where
 from strider.cli.options import AsJson, Bootstrap, DryRun
 from strider.cli.output import fail, print_json, print_listing, print_text
-from strider.contracts import TOPICS
+from strider.contracts import TOPICS, Topic
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.codegen.asyncapi import render_asyncapi
@@ -111,8 +111,8 @@ def list_topics(examples: Examples = False, as_json: AsJson = False) -> None:
             topic.name,
             f"{topic.key_name} · {topic.partitioner}",
             topic.cleanup,
-            ", ".join(topic.writers),
-            ", ".join(topic.readers),
+            ", ".join((*topic.writers, *_planned(topic.planned_writers))),
+            ", ".join((*topic.readers, *_planned(planned_readers(topic)))),
         )
         for topic in topics
     ]
@@ -237,6 +237,16 @@ def _report_json(report: TopicApplyReport) -> Mapping[str, Any]:
     }
 
 
+def planned_readers(topic: Topic[Any]) -> list[str]:
+    """Return the services of which no code reads the topic yet."""
+    named = dict.fromkeys(reader.service for reader in topic.read_by if reader.planned)
+    return [name for name in named if name not in topic.readers]
+
+
+def _planned(names: Iterable[str]) -> list[str]:
+    return [f"{name} (planned)" for name in names]
+
+
 def _topic_json(topic: Any) -> Mapping[str, Any]:
     return {
         "name": topic.name,
@@ -249,6 +259,8 @@ def _topic_json(topic: Any) -> Mapping[str, Any]:
         "max_bytes": topic.max_bytes,
         "accepts_json": topic.accepts_json,
         "writers": list(topic.writers),
+        "planned_writers": list(topic.planned_writers),
         "readers": list(topic.readers),
+        "planned_readers": planned_readers(topic),
         "config": dict(topic.config),
     }

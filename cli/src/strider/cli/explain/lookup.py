@@ -296,7 +296,7 @@ class UrlTopicReader:
                 found.append(value)
 
         count = await self._partition_count(topic)
-        places = [TopicPartition(topic.name, number) for number in range(count)]
+        places = [TopicPartition(LINK_INGESTION_DLQ.name, number) for number in range(count)]
         await self._reader().read(places, keep)
         letters = [await self._decode(topic, value) for value in found]
         return [letter for letter in letters if is_about(letter, subject)][-MAX_ROWS:]

@@ -42,6 +42,8 @@ class TopicReader:
     """Whether its lag holds back requests: `release` (all), `shard` (those of that shard) or `none`."""
     initial: str = "earliest"
     """Where a group without a committed offset begins; `topics apply` commits it."""
+    planned: bool = False
+    """Whether no code consumes it in this way yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Topic(Generic[E]):
     """`delete` or `compact`."""
     writers: tuple[str, ...]
     readers: tuple[str, ...]
-    """Names of the services; `read_by` has the details."""
+    """Names of the services, without planned ones; `read_by` has the details, planned ones included."""
     max_bytes: int
     partitions: int | None = None
     """Fixed number of partitions; None means the number of shards."""
@@ -79,3 +81,5 @@ class Topic(Generic[E]):
     """Description of the key for documents: the field, or fields joined by `/`."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Headers of this topic with their descriptions; common headers are not included."""
+    planned_writers: tuple[str, ...] = ()
+    """Names of the services that are to write it; no code of theirs does yet."""

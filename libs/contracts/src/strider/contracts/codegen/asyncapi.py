@@ -18,6 +18,8 @@ BINDING_VERSION: Final = "0.5.0"
 AVRO_FORMAT: Final = "application/vnd.apache.avro;version=1.9.0"
 AVRO_CONTENT: Final = "application/vnd.apache.avro+binary"
 
+PLANNED: Final = "Planned: no code does this yet."
+
 _DESCRIPTION: Final = """\
 All events of Strider, a distributed web crawler on Kafka.
 
@@ -114,18 +116,23 @@ def _channel_binding(topic: Topic[Any]) -> Mapping[str, Any]:
 def _operations(topics: Iterable[Topic[Any]]) -> dict[str, Any]:
     operations: dict[str, Any] = {}
     for topic in topics:
-        for writer in topic.writers:
-            operations[f"{writer}.sends.{topic.name}"] = _operation(topic, "send", writer)
+        for writer in (*topic.writers, *topic.planned_writers):
+            operation = _operation(topic, "send", writer, planned=writer in topic.planned_writers)
+            operations[f"{writer}.sends.{topic.name}"] = operation
         for reader in topic.read_by:
             name = f"{reader.group or reader.service}.reads.{topic.name}"
-            operations[name] = _operation(topic, "receive", reader.service, reader.group)
+            operation = _operation(topic, "receive", reader.service, reader.group, planned=reader.planned)
+            operations[name] = operation
     return operations
 
 
-def _operation(topic: Topic[Any], action: str, service: str, group: str | None = None) -> Mapping[str, Any]:
+def _operation(
+    topic: Topic[Any], action: str, service: str, group: str | None = None, *, planned: bool
+) -> Mapping[str, Any]:
     binding = {"groupId": {"type": "string", "const": group}, "bindingVersion": BINDING_VERSION}
     return {
         "action": action,
+        **({"summary": PLANNED} if planned else {}),
         "channel": {"$ref": f"#/channels/{topic.name}"},
         "tags": [{"name": service}],
         "messages": [{"$ref": f"#/channels/{topic.name}/messages/{topic.value.__name__}"}],

@@ -149,7 +149,13 @@ def _check_services(declarations: Declarations) -> None:
         for place, name in _participants(topic):
             if name not in known:
                 raise DeclarationError(topic.file, place, f"{name!r} is not in schemas/services.yaml")
-        if (len(topic.writers) != 1) != bool(topic.multiple_writers_reason):
+        both = set(topic.writers) & set(topic.planned_writers)
+        if both:
+            raise DeclarationError(
+                topic.file, "planned_writers", f"{', '.join(sorted(both))} is among `writers` as well"
+            )
+        count = len(topic.writers) + len(topic.planned_writers)
+        if (count != 1) != bool(topic.multiple_writers_reason):
             raise DeclarationError(
                 topic.file, "writers", "a topic has one writer; more require `why_many_writers`"
             )
@@ -234,6 +240,7 @@ def _field_paths(topic: TopicDeclaration) -> Iterator[tuple[str, str]]:
 
 def _participants(topic: TopicDeclaration) -> Iterator[tuple[str, str]]:
     yield from (("writers", name) for name in topic.writers)
+    yield from (("planned_writers", name) for name in topic.planned_writers)
     yield from (("readers", reader.service) for reader in topic.readers)
 
 

@@ -162,6 +162,8 @@ class ReaderRule:
     mode: str
     sharded: bool
     gates: str
+    planned: bool = False
+    """Whether no code consumes the topic in this way yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +181,10 @@ class TopicDeclaration:
     partitions: int | None
     transactional: bool
     multiple_writers_reason: str
-    """Why this topic has more than one writer; empty where it has one."""
+    """Why this topic has more than one writer, planned ones included; empty where it has one."""
     writers: tuple[str, ...]
+    planned_writers: tuple[str, ...]
+    """Writers of which no code exists yet."""
     readers: tuple[ReaderRule, ...]
     headers: tuple[HeaderRule, ...]
     accepts_json: bool

@@ -156,7 +156,7 @@ _KNOWN_KEYS: Final = frozenset(
             "accepts_json",
             "why_many_writers",
         ),
-        *("key", "partitioner", "shard_by", "partitions", "writers", "readers", "headers"),
+        *("key", "partitioner", "shard_by", "partitions", "writers", "planned_writers", "readers", "headers"),
         *("max_bytes", "compression", "cleanup", "config"),
     }
 )
@@ -214,6 +214,7 @@ def _topic(
         transactional=document.take("transactional", bool, default=False),
         multiple_writers_reason=document.take("why_many_writers", str, default=""),
         writers=_services(document.take_texts("writers"), services),
+        planned_writers=_planned_writers(document, services),
         # Dead letters of examples have no consumer: they are read from the topic with the command line.
         readers=() if service in services.example else _readers(document, services),
         headers=_headers(document),
@@ -255,6 +256,12 @@ def _services(names: tuple[str, ...], services: ServiceDeclarations) -> tuple[st
     return tuple(one for name in names for one in (services.all if name == EVERY_SERVICE else (name,)))
 
 
+def _planned_writers(document: SourceDocument, services: ServiceDeclarations) -> tuple[str, ...]:
+    if "planned_writers" not in document.values:
+        return ()
+    return _services(document.take_texts("planned_writers"), services)
+
+
 def _readers(document: SourceDocument, services: ServiceDeclarations) -> tuple[ReaderRule, ...]:
     readers = []
     for number, item in enumerate(document.take("readers", list)):
@@ -266,7 +273,7 @@ def _readers(document: SourceDocument, services: ServiceDeclarations) -> tuple[R
 
 
 def _reader(here: SourceDocument, services: ServiceDeclarations) -> list[ReaderRule]:
-    here.require_known(("service", "group", "mode", "sharded", "gates"))
+    here.require_known(("service", "group", "mode", "sharded", "gates", "planned"))
     mode = here.take_choice("mode", ("group", "table", "whole"), "group")
     group = here.take("group", str) if "group" in here.values else None
     if (group is None) is (mode == "group"):
@@ -275,8 +282,11 @@ def _reader(here: SourceDocument, services: ServiceDeclarations) -> list[ReaderR
     gates = here.take_choice("gates", ("none", "shard", "release"), "none")
     if mode != "group" and (sharded or gates != "none"):
         raise here.error("mode", "only a group can be sharded or gate the release")
+    planned = here.take("planned", bool, default=False)
+    if planned and gates != "none":
+        raise here.error("planned", "a group that no code is a member of cannot gate the release")
     names = _services((here.take("service", str),), services)
-    return [ReaderRule(name, group, mode, sharded, gates) for name in names]
+    return [ReaderRule(name, group, mode, sharded, gates, planned) for name in names]
 
 
 def _headers(document: SourceDocument) -> tuple[HeaderRule, ...]:

@@ -36,12 +36,13 @@ def _rows(topics: Iterable[Topic[Any]]) -> Iterator[tuple[str, ...]]:
 
 def _row(topic: Topic[Any], name: str, what: str, *, key: str = "") -> tuple[str, ...]:
     transactions = ", in transactions" if topic.transactional else ""
+    planned = [f"{name} (planned)" for name in topic.planned_writers]
     return (
         name,
         what,
         f"{key or topic.key_name.replace('_', ' ')} · {topic.partitioner}",
         _kept(topic),
-        _names(topic.writers) + transactions,
+        ", ".join([*_names(topic.writers), *planned]) + transactions,
         ", ".join(dict.fromkeys(_readers(topic))) or "people",
     )
 
@@ -54,13 +55,14 @@ def _readers(topic: Topic[Any]) -> Iterator[str]:
 
 
 def _reader(reader: TopicReader) -> str:
-    if reader.group is None or reader.group == reader.service:
-        return reader.service
-    return f"{reader.service} ({reader.group.removeprefix(reader.service + '-')})"
+    has_own_group = reader.group is not None and reader.group != reader.service
+    notes = [reader.group.removeprefix(reader.service + "-")] if has_own_group and reader.group else []
+    notes += ["planned"] if reader.planned else []
+    return f"{reader.service} ({', '.join(notes)})" if notes else reader.service
 
 
-def _names(names: tuple[str, ...]) -> str:
-    return "every service" if {*names} >= {*SERVICES, *EXAMPLE_SERVICES} else ", ".join(names)
+def _names(names: tuple[str, ...]) -> list[str]:
+    return ["every service"] if {*names} >= {*SERVICES, *EXAMPLE_SERVICES} else list(names)
 
 
 def _kept(topic: Topic[Any]) -> str:

@@ -136,7 +136,8 @@ def _constant(topic: TopicDeclaration, record: str) -> Iterator[str]:
     yield f"    partitioner={quoted(topic.partitioner)},"
     yield f"    cleanup={quoted(topic.cleanup)},"
     yield f"    writers={quoted_tuple(topic.writers)},"
-    yield f"    readers={quoted_tuple(dict.fromkeys(reader.service for reader in topic.readers))},"
+    readers = dict.fromkeys(reader.service for reader in topic.readers if not reader.planned)
+    yield f"    readers={quoted_tuple(readers)},"
     yield f"    max_bytes={topic.max_bytes:_},"
     yield f"    partitions={topic.partitions},"
     yield f"    compression={quoted(topic.compression)},"
@@ -150,6 +151,8 @@ def _constant(topic: TopicDeclaration, record: str) -> Iterator[str]:
     yield f"    transactional={topic.transactional},"
     yield f"    key_name={quoted(topic.key.description)},"
     yield from _header_docs(topic)
+    if topic.planned_writers:
+        yield f"    planned_writers={quoted_tuple(topic.planned_writers)},"
     yield ")"
     yield from docstring_lines(topic.description)
 
@@ -184,6 +187,8 @@ def _readers(readers: tuple[ReaderRule, ...]) -> Iterator[str]:
             parts.append("sharded=True")
         if reader.gates != "none":
             parts.append(f"gates={quoted(reader.gates)}")
+        if reader.planned:
+            parts.append("planned=True")
         yield f"        TopicReader({', '.join(parts)}),"
     yield "    ),"
 

@@ -256,8 +256,8 @@ ADAPTIVE_STATE: Final[Topic[AdaptiveRecorded]] = Topic(
     description="Change rates and recrawl intervals of sources. System of record.",
     partitioner="shard",
     cleanup="compact",
-    writers=("scheduler",),
-    readers=("scheduler",),
+    writers=(),
+    readers=(),
     max_bytes=65_536,
     partitions=None,
     compression="zstd",
@@ -275,10 +275,11 @@ ADAPTIVE_STATE: Final[Topic[AdaptiveRecorded]] = Topic(
     key_of=_key_of_adaptive_state,
     shard_of=_shard_of_adaptive_state,
     read_by=(
-        TopicReader("scheduler", mode="table"),
+        TopicReader("scheduler", mode="table", planned=True),
     ),
     transactional=True,
     key_name="source_id",
+    planned_writers=("scheduler",),
 )
 """Change rates and recrawl intervals of sources. System of record."""
 
@@ -290,7 +291,7 @@ API_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=("indexer",),
+    readers=("indexer", "person"),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -304,6 +305,7 @@ API_DLQ: Final[Topic[DeadLetter]] = Topic(
     key_of=_key_of_dead_letter,
     read_by=(
         TopicReader("indexer", group="indexer"),
+        TopicReader("person", mode="whole"),
     ),
     transactional=False,
     key_name="key",
@@ -317,8 +319,8 @@ CRAWL_SPECS: Final[Topic[CrawlSpecDeclared]] = Topic(
     description="Settings of runs, by content hash. Published before the first event that names one.",
     partitioner="key",
     cleanup="compact",
-    writers=("link-ingestion", "scheduler"),
-    readers=("link-ingestion", "scheduler", "fetcher", "renderer", "parser", "validator", "indexer"),
+    writers=("link-ingestion",),
+    readers=("link-ingestion", "scheduler", "parser", "person"),
     max_bytes=262_144,
     partitions=1,
     compression="zstd",
@@ -334,14 +336,14 @@ CRAWL_SPECS: Final[Topic[CrawlSpecDeclared]] = Topic(
     read_by=(
         TopicReader("link-ingestion", mode="table"),
         TopicReader("scheduler", mode="table"),
-        TopicReader("fetcher", mode="table"),
-        TopicReader("renderer", mode="table"),
         TopicReader("parser", mode="table"),
-        TopicReader("validator", mode="table"),
-        TopicReader("indexer", mode="table"),
+        TopicReader("person", mode="table"),
+        TopicReader("validator", mode="table", planned=True),
+        TopicReader("indexer", mode="table", planned=True),
     ),
     transactional=False,
     key_name="crawl_spec_id",
+    planned_writers=("scheduler",),
 )
 """Settings of runs, by content hash. Published before the first event that names one."""
 
@@ -465,7 +467,7 @@ FETCHER_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=("indexer",),
+    readers=("indexer", "person"),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -479,6 +481,7 @@ FETCHER_DLQ: Final[Topic[DeadLetter]] = Topic(
     key_of=_key_of_dead_letter,
     read_by=(
         TopicReader("indexer", group="indexer"),
+        TopicReader("person", mode="whole"),
     ),
     transactional=False,
     key_name="key",
@@ -492,7 +495,7 @@ FETCHES_COMPLETED: Final[Topic[FetchCompleted]] = Topic(
     description="Outcomes of requests; for robots.txt its text. Published after the page.",
     partitioner="shard",
     cleanup="delete",
-    writers=("fetcher", "renderer"),
+    writers=("fetcher",),
     readers=("scheduler", "indexer", "insights"),
     max_bytes=524_288,
     partitions=None,
@@ -520,6 +523,7 @@ FETCHES_COMPLETED: Final[Topic[FetchCompleted]] = Topic(
         "fetch-sequence": "Number of the fetch among those of its entry.",
         "group": "The host group; the shard follows from it.",
     },
+    planned_writers=("renderer",),
 )
 """Outcomes of requests; for robots.txt its text. Published after the page."""
 
@@ -531,7 +535,7 @@ FRONTIER: Final[Topic[EntryRecorded]] = Topic(
     partitioner="shard",
     cleanup="compact",
     writers=("scheduler",),
-    readers=("scheduler", "indexer"),
+    readers=("scheduler", "indexer", "person"),
     max_bytes=65_536,
     partitions=None,
     compression="zstd",
@@ -551,6 +555,7 @@ FRONTIER: Final[Topic[EntryRecorded]] = Topic(
     read_by=(
         TopicReader("scheduler", mode="table"),
         TopicReader("indexer", group="indexer"),
+        TopicReader("person", mode="table"),
     ),
     transactional=True,
     key_name="job_id/url_key",
@@ -565,7 +570,7 @@ HOSTS: Final[Topic[HostRecorded]] = Topic(
     partitioner="shard",
     cleanup="compact",
     writers=("scheduler",),
-    readers=("scheduler", "indexer"),
+    readers=("scheduler", "indexer", "person"),
     max_bytes=524_288,
     partitions=None,
     compression="zstd",
@@ -585,6 +590,7 @@ HOSTS: Final[Topic[HostRecorded]] = Topic(
     read_by=(
         TopicReader("scheduler", mode="table"),
         TopicReader("indexer", group="indexer"),
+        TopicReader("person", mode="table"),
     ),
     transactional=True,
     key_name="origin or group",
@@ -599,7 +605,7 @@ INDEXER_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=("indexer",),
+    readers=("indexer", "person"),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -613,6 +619,7 @@ INDEXER_DLQ: Final[Topic[DeadLetter]] = Topic(
     key_of=_key_of_dead_letter,
     read_by=(
         TopicReader("indexer", group="indexer"),
+        TopicReader("person", mode="whole"),
     ),
     transactional=False,
     key_name="key",
@@ -627,7 +634,7 @@ INSIGHTS_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=("indexer",),
+    readers=("indexer", "person"),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -641,6 +648,7 @@ INSIGHTS_DLQ: Final[Topic[DeadLetter]] = Topic(
     key_of=_key_of_dead_letter,
     read_by=(
         TopicReader("indexer", group="indexer"),
+        TopicReader("person", mode="whole"),
     ),
     transactional=False,
     key_name="key",
@@ -654,8 +662,8 @@ JOB_EVENTS: Final[Topic[JobEvent]] = Topic(
     description="Commands (pause, cancel, block ...) and facts about jobs and hosts.",
     partitioner="key",
     cleanup="delete",
-    writers=("scheduler", "api"),
-    readers=("scheduler", "indexer"),
+    writers=("scheduler", "person"),
+    readers=("scheduler", "person"),
     max_bytes=65_536,
     partitions=1,
     compression="zstd",
@@ -669,10 +677,12 @@ JOB_EVENTS: Final[Topic[JobEvent]] = Topic(
     key_of=_key_of_job_events,
     read_by=(
         TopicReader("scheduler", mode="whole"),
-        TopicReader("indexer", group="indexer"),
+        TopicReader("person", mode="whole"),
+        TopicReader("indexer", group="indexer", planned=True),
     ),
     transactional=False,
     key_name="job_id or group",
+    planned_writers=("api",),
 )
 """Commands (pause, cancel, block ...) and facts about jobs and hosts."""
 
@@ -684,7 +694,7 @@ LINK_INGESTION_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=("indexer",),
+    readers=("indexer", "person"),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -698,6 +708,7 @@ LINK_INGESTION_DLQ: Final[Topic[DeadLetter]] = Topic(
     key_of=_key_of_dead_letter,
     read_by=(
         TopicReader("indexer", group="indexer"),
+        TopicReader("person", mode="whole"),
     ),
     transactional=False,
     key_name="key",
@@ -739,8 +750,8 @@ PAGES_FETCHED: Final[Topic[PageFetched]] = Topic(
     description="Responses as received, bodies still compressed.",
     partitioner="key",
     cleanup="delete",
-    writers=("fetcher", "renderer"),
-    readers=("parser", "indexer"),
+    writers=("fetcher",),
+    readers=("parser",),
     max_bytes=524_288,
     partitions=None,
     compression="none",
@@ -759,7 +770,7 @@ PAGES_FETCHED: Final[Topic[PageFetched]] = Topic(
     read_by=(
         TopicReader("parser", group="parser", gates="release"),
         TopicReader("parser", group="parser-shadow"),
-        TopicReader("indexer", group="indexer-archive"),
+        TopicReader("indexer", group="indexer-archive", planned=True),
     ),
     transactional=False,
     key_name="url_key",
@@ -769,6 +780,7 @@ PAGES_FETCHED: Final[Topic[PageFetched]] = Topic(
         "fetch-sequence": "Number of the fetch among those of its entry.",
         "group": "The host group; the shard follows from it.",
     },
+    planned_writers=("renderer",),
 )
 """Responses as received, bodies still compressed."""
 
@@ -780,7 +792,7 @@ PAGES_PARSED: Final[Topic[PageParsed]] = Topic(
     partitioner="shard",
     cleanup="delete",
     writers=("parser",),
-    readers=("validator",),
+    readers=("validator", "person"),
     max_bytes=507_904,
     partitions=None,
     compression="zstd",
@@ -799,6 +811,7 @@ PAGES_PARSED: Final[Topic[PageParsed]] = Topic(
     headers_of=_headers_of_pages_parsed,
     read_by=(
         TopicReader("validator", group="validator", sharded=True, gates="release"),
+        TopicReader("person", mode="whole"),
     ),
     transactional=False,
     key_name="group",
@@ -976,7 +989,7 @@ PARSER_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=("indexer",),
+    readers=("indexer", "person"),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -990,6 +1003,7 @@ PARSER_DLQ: Final[Topic[DeadLetter]] = Topic(
     key_of=_key_of_dead_letter,
     read_by=(
         TopicReader("indexer", group="indexer"),
+        TopicReader("person", mode="whole"),
     ),
     transactional=False,
     key_name="key",
@@ -1003,8 +1017,8 @@ RENDER_REQUESTS: Final[Topic[FetchRequested]] = Topic(
     description="Requests for a browser, each under a lease.",
     partitioner="shard",
     cleanup="delete",
-    writers=("scheduler",),
-    readers=("renderer",),
+    writers=(),
+    readers=(),
     max_bytes=524_288,
     partitions=None,
     compression="zstd",
@@ -1018,10 +1032,11 @@ RENDER_REQUESTS: Final[Topic[FetchRequested]] = Topic(
     key_of=_key_of_render_requests,
     shard_of=_shard_of_render_requests,
     read_by=(
-        TopicReader("renderer", group="renderer"),
+        TopicReader("renderer", group="renderer", planned=True),
     ),
     transactional=False,
     key_name="group",
+    planned_writers=("scheduler",),
 )
 """Requests for a browser, each under a lease."""
 
@@ -1033,7 +1048,7 @@ RENDERER_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=("indexer",),
+    readers=("indexer", "person"),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -1047,6 +1062,7 @@ RENDERER_DLQ: Final[Topic[DeadLetter]] = Topic(
     key_of=_key_of_dead_letter,
     read_by=(
         TopicReader("indexer", group="indexer"),
+        TopicReader("person", mode="whole"),
     ),
     transactional=False,
     key_name="key",
@@ -1061,7 +1077,7 @@ SCHEDULER_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=("indexer",),
+    readers=("indexer", "person"),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -1075,6 +1091,7 @@ SCHEDULER_DLQ: Final[Topic[DeadLetter]] = Topic(
     key_of=_key_of_dead_letter,
     read_by=(
         TopicReader("indexer", group="indexer"),
+        TopicReader("person", mode="whole"),
     ),
     transactional=False,
     key_name="key",
@@ -1127,7 +1144,7 @@ SEEDS_SUBMITTED: Final[Topic[SeedSubmitted]] = Topic(
     description="URLs to crawl. The public way in; a plain JSON document will do.",
     partitioner="key",
     cleanup="delete",
-    writers=("anyone", "api", "scheduler"),
+    writers=("anyone", "person", "api"),
     readers=("link-ingestion",),
     max_bytes=65_536,
     partitions=None,
@@ -1145,6 +1162,7 @@ SEEDS_SUBMITTED: Final[Topic[SeedSubmitted]] = Topic(
     ),
     transactional=False,
     key_name="host of url",
+    planned_writers=("scheduler",),
 )
 """URLs to crawl. The public way in; a plain JSON document will do."""
 
@@ -1155,8 +1173,8 @@ SOURCES: Final[Topic[SourceSaved]] = Topic(
     description="Websites to watch, latest state by source.",
     partitioner="key",
     cleanup="compact",
-    writers=("api",),
-    readers=("scheduler",),
+    writers=("person",),
+    readers=("scheduler", "person"),
     max_bytes=262_144,
     partitions=1,
     compression="zstd",
@@ -1171,9 +1189,11 @@ SOURCES: Final[Topic[SourceSaved]] = Topic(
     key_of=_key_of_sources,
     read_by=(
         TopicReader("scheduler", mode="table"),
+        TopicReader("person", mode="table"),
     ),
     transactional=False,
     key_name="source_id",
+    planned_writers=("api",),
 )
 """Websites to watch, latest state by source."""
 
@@ -1242,7 +1262,7 @@ URLS_DECIDED: Final[Topic[UrlsDecided]] = Topic(
     description="Why URLs were not crawled or not stored, one message a page or batch.",
     partitioner="key",
     cleanup="delete",
-    writers=("link-ingestion", "scheduler", "validator"),
+    writers=("link-ingestion", "scheduler"),
     readers=("indexer",),
     max_bytes=524_288,
     partitions=None,
@@ -1260,6 +1280,7 @@ URLS_DECIDED: Final[Topic[UrlsDecided]] = Topic(
     ),
     transactional=False,
     key_name="url_key",
+    planned_writers=("validator",),
 )
 """Why URLs were not crawled or not stored, one message a page or batch."""
 
@@ -1271,7 +1292,7 @@ VALIDATOR_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=("indexer",),
+    readers=("indexer", "person"),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -1285,6 +1306,7 @@ VALIDATOR_DLQ: Final[Topic[DeadLetter]] = Topic(
     key_of=_key_of_dead_letter,
     read_by=(
         TopicReader("indexer", group="indexer"),
+        TopicReader("person", mode="whole"),
     ),
     transactional=False,
     key_name="key",
