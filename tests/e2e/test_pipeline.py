@@ -118,7 +118,7 @@ def test_every_url_of_the_frontier_has_its_state(crawl: Crawl) -> None:
 @pytest.mark.req("S3.2.5", part="no duplicate URLs")
 @pytest.mark.req("S3.10.9", part="no URL is requested twice; the key in Redis has another name")
 def test_no_url_is_requested_twice(crawl: Crawl) -> None:
-    """Failures are tried again as often as the ladder says, and everything else is asked once."""
+    """Failures are tried again as often as the retry policy says, and everything else is asked once."""
     assert crawl.site.request_counts() == Counter(crawl.site.plan.requests)
 
 

@@ -42,7 +42,7 @@ NEUTRAL_CALLS = frozenset(
 LIBRARY_READERS = {"CrawlSpecCache": CRAWL_SPECS.name}
 """Class of a library that follows a topic -> the topic."""
 ONE_PROCESS = ("crawl", "parse")
-"""Packages of the command line whose pipeline runs on the in-process bus, where there are no shared topics."""
+"""Packages of the command line whose pipeline runs on the in-process bus, not on Kafka."""
 OUTSIDE = frozenset({"anyone", "runtime"})
 """Writers that are no member: every client, and the runtime, which writes the dead letters of its service."""
 

@@ -100,7 +100,7 @@ async def test_a_deadlock_is_tried_again(pages: Postgres) -> None:
 @pytest.mark.req("S3.19.6")
 async def test_the_server_ends_what_takes_too_long(postgres_dsn: str) -> None:
     """The deadline stands in the server too: a client that goes away leaves no query behind."""
-    postgres = Postgres(PostgresOptions(postgres_dsn, statement_timeout_seconds=0.2), ladder=ONCE)
+    postgres = Postgres(PostgresOptions(postgres_dsn, statement_timeout_seconds=0.2), retry_policy=ONCE)
     began = monotonic()
     with pytest.raises(Unavailable, match="57014"):
         await postgres.fetch("SELECT pg_sleep(30)")
@@ -115,7 +115,7 @@ async def test_a_silent_server_does_not_hold_its_caller(postgres_dsn: str) -> No
     parts = urlsplit(postgres_dsn)
     async with faulty_tcp_proxy(parts.hostname or "", parts.port or 5432) as (wire, port):
         dsn = urlunsplit(parts._replace(netloc=f"{parts.username}@127.0.0.1:{port}"))
-        postgres = Postgres(PostgresOptions(dsn, statement_timeout_seconds=0.3), ladder=ONCE)
+        postgres = Postgres(PostgresOptions(dsn, statement_timeout_seconds=0.3), retry_policy=ONCE)
         await postgres.ping()
         wire.hold()
         began = monotonic()
@@ -179,7 +179,7 @@ async def test_a_restart_is_survived(stack: ServerStack) -> None:
 
 async def test_what_is_not_there_is_unavailable() -> None:
     """Also when it never was: the process starts and waits."""
-    postgres = Postgres(PostgresOptions("postgresql://127.0.0.1:1/x"), ladder=ONCE)
+    postgres = Postgres(PostgresOptions("postgresql://127.0.0.1:1/x"), retry_policy=ONCE)
     with pytest.raises(Unavailable, match="postgres is unavailable"):
         await postgres.ping()
     await postgres.close()
@@ -187,6 +187,6 @@ async def test_what_is_not_there_is_unavailable() -> None:
 
 async def test_an_address_that_is_none_is_one_line() -> None:
     """It is a setting."""
-    postgres = Postgres(PostgresOptions("http://127.0.0.1/x"), ladder=ONCE)
+    postgres = Postgres(PostgresOptions("http://127.0.0.1/x"), retry_policy=ONCE)
     with pytest.raises(StartRefused, match="POSTGRES_DSN"):
         await postgres.ping()

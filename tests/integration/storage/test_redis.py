@@ -54,7 +54,7 @@ async def test_a_faulty_script_is_a_bug(redis: Redis) -> None:
 
 
 async def test_a_server_that_is_not_there_is_unavailable_at_once() -> None:
-    """The library's own retries are off; ours know the ladder."""
+    """The library's own retries are off; ours follow the retry policy."""
     silent = connect(RedisOptions("redis://127.0.0.1:1/0"))
     began = monotonic()
     with pytest.raises(Unavailable, match="redis is unavailable"):

@@ -97,7 +97,7 @@ async def postgres_says(dsn: str, port: int, options: str) -> int:
     address = urlsplit(dsn)
     user = address.netloc.rpartition("@")[0]
     fronted = urlunsplit(address._replace(netloc=f"{user}@{HOST}:{port}", query=options))
-    postgres = Postgres(PostgresOptions(fronted), ladder=ONCE)
+    postgres = Postgres(PostgresOptions(fronted), retry_policy=ONCE)
     try:
         [row] = await postgres.fetch("SELECT 40 + 2")
         return int(row[0])

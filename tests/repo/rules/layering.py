@@ -75,7 +75,7 @@ CLIENTS = {
     "redis": ("libs/storage/",),
     "obstore": ("libs/storage/",),
     "confluent_kafka": (),
-    "httpx": ("libs/messaging/", "services/fetcher/src/strider/fetcher/adapters/interface.py"),
+    "httpx": ("libs/messaging/",),
     "selectolax": ("services/parser/src/strider/parser/adapters/",),
     "protego": (),
     "resiliparse": ("services/parser/src/strider/parser/core/document/charsets.py",),

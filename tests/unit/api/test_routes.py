@@ -91,13 +91,13 @@ class World:
     condition: GivenCondition = field(default_factory=GivenCondition)
 
     def parts(self, token: str = "") -> ApiParts:
-        desk = SeedSubmission(
+        submission = SeedSubmission(
             self.door,
             read=lambda document: CODEC.decode(SEEDS_SUBMITTED, document),
             now_ms=lambda: NOW_MS,
             rules=SeedLimits(max_seeds=3, max_body_bytes=2_000, allow_private=False),
         )
-        return ApiParts(desk, self.records, self.leases, self.condition, version="1.2.3", token=token)
+        return ApiParts(submission, self.records, self.leases, self.condition, version="1.2.3", token=token)
 
 
 def client_of(parts: ApiParts, base_url: str = "http://127.0.0.1:8060") -> httpx.AsyncClient:

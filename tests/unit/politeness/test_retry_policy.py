@@ -32,16 +32,16 @@ class Highest:
         return high
 
 
-def _waits(ladder: RetryPolicy, chance: Lowest | Highest) -> list[float]:
+def _waits(policy: RetryPolicy, chance: Lowest | Highest) -> list[float]:
     return list(
         takewhile(
-            lambda wait: wait is not None, (ladder.wait_seconds(number, chance) for number in range(1, 9))
+            lambda wait: wait is not None, (policy.wait_seconds(number, chance) for number in range(1, 9))
         )
     )
 
 
 @pytest.mark.parametrize(
-    ("ladder", "waits", "deadline_seconds"),
+    ("policy", "waits", "deadline_seconds"),
     [
         pytest.param(FETCH_RETRY, [1, 2, 4], 30, id="fetch", marks=pytest.mark.req("S3.19.4")),
         pytest.param(ROBOTS_RETRY, [2, 4], 10, id="robots"),
@@ -49,21 +49,21 @@ def _waits(ladder: RetryPolicy, chance: Lowest | Highest) -> list[float]:
     ],
 )
 def test_waits_are_those_of_the_table(
-    ladder: RetryPolicy, waits: list[float], deadline_seconds: float
+    policy: RetryPolicy, waits: list[float], deadline_seconds: float
 ) -> None:
     """Numbers that operators rely on."""
-    assert _waits(ladder, Lowest()) == waits
-    assert ladder.deadline_seconds == deadline_seconds
+    assert _waits(policy, Lowest()) == waits
+    assert policy.deadline_seconds == deadline_seconds
 
 
 @pytest.mark.req("S3.19.8")
-@pytest.mark.parametrize("ladder", [FETCH_RETRY, ROBOTS_RETRY, DB_WRITE_RETRY], ids=["fetch", "robots", "db"])
-def test_jitter_stays_below_half_a_second_and_within_the_deadline(ladder: RetryPolicy) -> None:
+@pytest.mark.parametrize("policy", [FETCH_RETRY, ROBOTS_RETRY, DB_WRITE_RETRY], ids=["fetch", "robots", "db"])
+def test_jitter_stays_below_half_a_second_and_within_the_deadline(policy: RetryPolicy) -> None:
     """More than the wait itself would push the last retry past the deadline."""
-    plain, late = _waits(ladder, Lowest()), _waits(ladder, Highest())
+    plain, late = _waits(policy, Lowest()), _waits(policy, Highest())
 
     assert all(0 < high - low <= 0.5 for low, high in zip(plain, late, strict=True))
-    assert sum(late) < ladder.deadline_seconds
+    assert sum(late) < policy.deadline_seconds
 
 
 @given(st.integers(min_value=1, max_value=10**9))
@@ -81,7 +81,7 @@ def test_infrastructure_is_waited_for_without_end(attempt: int) -> None:
     [{"retries": -1}, {"first_seconds": 0}, {"factor": 0.5}, {"cap_seconds": 0.5}, {"deadline_seconds": 0}],
     ids=lambda change: next(iter(change)),
 )
-def test_nonsense_is_no_ladder(change: dict[str, float]) -> None:
+def test_nonsense_is_no_policy(change: dict[str, float]) -> None:
     """A policy that never waits would flood a server that is down."""
     sound = {
         "retries": 1,

@@ -229,7 +229,7 @@ def test_everything_is_closed_the_latest_first_whatever_fails() -> None:
             if name == "failing":
                 raise ZeroDivisionError
 
-        for name in ("bus", "failing", "hanging", "speaker"):
+        for name in ("bus", "failing", "hanging", "publisher"):
             closing.add(name, lambda name=name: close(name))
         with capture_logs() as lines:
             await closing.close_all()
@@ -238,5 +238,5 @@ def test_everything_is_closed_the_latest_first_whatever_fails() -> None:
 
     closed, lines = simulate(scenario())
 
-    assert closed == ["speaker", "hanging", "failing", "bus"]
+    assert closed == ["publisher", "hanging", "failing", "bus"]
     assert lines == [log_events.CLOSE_TIMED_OUT.text, log_events.CLOSE_FAILED.text]

@@ -162,7 +162,7 @@ class SimulatedWorld:
         self.bus = InProcessBus(self.broker)
         self.pipeline = SimulatedPipeline(
             self.web,
-            self._schema_publisher("ring"),
+            self._new_publisher("ring"),
             self.clock,
             self._new_frontier(),
             seed=self.seed,
@@ -187,7 +187,7 @@ class SimulatedWorld:
         """Replace the working set by an empty one, for all that starts from now on."""
         self.pipeline.marks = self._new_frontier()
 
-    def _schema_publisher(self, service: str) -> EventPublisher:
+    def _new_publisher(self, service: str) -> EventPublisher:
         return EventPublisher(self.bus, self.codec, service=service, shards=SHARDS, clock=self.clock)
 
     async def begin(self) -> None:
@@ -207,7 +207,7 @@ class SimulatedWorld:
             frontier_logs=truths,
             log_reader=TopicFrontierLogReader(bus, self.codec, clock=self.clock),
             crawl_specs=CrawlSpecCache(bus, self.codec, clock=self.clock),
-            publisher=self._schema_publisher("scheduler"),
+            publisher=self._new_publisher("scheduler"),
             clock=self.clock,
             chance=self.chance,
             job_event_feed=JobEventFeed(bus, self.codec),
@@ -233,7 +233,7 @@ class SimulatedWorld:
         given = ConsumerPorts(
             clock=self.clock,
             chance=self.chance,
-            publisher=self._schema_publisher(group),
+            publisher=self._new_publisher(group),
             dead_letters=letters,
             **ports,
         )

@@ -88,11 +88,11 @@ async def deepen_shallow(
         replace(source, max_depth=DEFAULT_DEPTH, updated_at_ms=now_ms, updated_by=current_user())
         for source in found
     ]
-    speaker = EventPublisher(bus, codec, service=PUBLISHER, shards=1, clock=clock)
+    publisher = EventPublisher(bus, codec, service=PUBLISHER, shards=1, clock=clock)
     try:
-        await speaker.publish([Publish(SOURCES, source) for source in raised])
+        await publisher.publish([Publish(SOURCES, source) for source in raised])
     finally:
-        await speaker.close()
+        await publisher.close()
     return raised
 
 

@@ -202,9 +202,9 @@ def make_fetcher(shared: SharedResources, config: ServiceConfig) -> PipelineServ
     """Make the fetcher."""
     settings = config.fetcher.model_copy(update={"crawl": config.crawl, "concurrency": config.concurrency})
     raise_open_file_limit(settings.concurrency + settings.max_idle_connections)
-    asker = open_fetch_client(settings, shared.frontier, clock=shared.clock, process_name="embedded")
+    fetch_client = open_fetch_client(settings, shared.frontier, clock=shared.clock, process_name="embedded")
     service = fetching.Fetcher(
-        asker,
+        fetch_client,
         rules=redirect_rules_of(settings),
         codec=shared.codec,
         clock=shared.clock,
@@ -220,8 +220,8 @@ def make_fetcher(shared: SharedResources, config: ServiceConfig) -> PipelineServ
         FETCHER,
         (_with_short_waits(consumption),),
         fetching.DEAD_LETTERS,
-        on_stop=(lambda: asker.finish_within(1.0),),
-        close=(asker.close,),
+        on_stop=(lambda: fetch_client.finish_within(1.0),),
+        close=(fetch_client.close,),
     )
 
 

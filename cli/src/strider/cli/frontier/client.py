@@ -92,13 +92,13 @@ class FrontierClient:
             by=current_user(),
             **about,
         )
-        speaker = EventPublisher(
+        publisher = EventPublisher(
             self.bus, self.codec, service=PUBLISHER, shards=self.shards, clock=SystemClock()
         )
         try:
-            await speaker.publish([Publish(JOB_EVENTS, event)])
+            await publisher.publish([Publish(JOB_EVENTS, event)])
         finally:
-            await speaker.close()
+            await publisher.close()
         return event
 
     def _reader(self) -> CompactedTableReader:

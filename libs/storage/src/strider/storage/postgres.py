@@ -73,19 +73,19 @@ class Postgres:
         *,
         clock: Clock | None = None,
         chance: Randomness | None = None,
-        ladder: RetryPolicy = DB_WRITE_RETRY,
+        retry_policy: RetryPolicy = DB_WRITE_RETRY,
     ) -> None:
         self._options = options
         self._clock = clock or SystemClock()
         self._chance = chance or SystemRandomness()
-        self._ladder = ladder
+        self._retry_policy = retry_policy
         self._opening = asyncio.Lock()
         self._pool: asyncpg.Pool[asyncpg.Record] | None = None
 
     async def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         """Run work in one transaction; repeated from its beginning after a transient failure."""
         return await retry(
-            self._ladder,
+            self._retry_policy,
             lambda: self._once(work),
             clock=self._clock,
             chance=self._chance,

@@ -25,10 +25,10 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
     """Build the service definition. The API serves before its dependencies respond, and reports them."""
     settings = process.settings
     _refuse_to_be_open(settings)
-    speaker = EventPublisher(
+    publisher = EventPublisher(
         process.bus, process.codec, service="api", shards=settings.run.shards, clock=process.clock
     )
-    seeds = KafkaSeedPublisher(speaker, timeout_seconds=settings.publish_timeout_seconds)
+    seeds = KafkaSeedPublisher(publisher, timeout_seconds=settings.publish_timeout_seconds)
     postgres = Postgres(
         PostgresOptions(settings.postgres.dsn.get_secret_value(), application="strider-api"),
         clock=process.clock,
@@ -53,7 +53,7 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
         ),
         connect=(server.start,),
         background=(serve,),
-        close=(server.close, speaker.close, postgres.close, redis.close),
+        close=(server.close, publisher.close, postgres.close, redis.close),
     )
 
 
@@ -70,14 +70,14 @@ def _parts(
     process: ServiceContext[ApiSettings], seeds: KafkaSeedPublisher, postgres: Postgres, redis: Redis
 ) -> ApiParts:
     settings = process.settings
-    desk = SeedSubmission(
+    submission = SeedSubmission(
         seeds,
         read=lambda document: process.codec.decode(SEEDS_SUBMITTED, document),
         now_ms=partial(epoch_ms, process.clock),
         rules=SeedLimits(settings.max_seeds, settings.max_body_bytes, settings.allow_private),
     )
     return ApiParts(
-        desk,
+        submission,
         PostgresReadModels(postgres),
         RedisLeaseRecovery(ShardAdmin(redis), shards=settings.run.shards),
         process.readiness,

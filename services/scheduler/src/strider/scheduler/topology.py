@@ -353,7 +353,7 @@ class Scheduler:
         return ReleaseLoop(
             shard,
             rebuild=self._rebuilder.rebuild,
-            set_accepted_counts=self._recount_budgets,
+            recount=self._recount_budgets,
             crawl_specs=self._ports.crawl_specs,
             publisher=self._ports.publisher,
             budgets=self._budgets,

@@ -32,7 +32,7 @@ def around(rules: CachedRobots = OPEN, *, rest: HostBackoff | None = None, **cha
 
 
 def test_a_due_and_allowed_url_is_requested() -> None:
-    assert decide_release(an_entry(), around()) == ReleaseDecision(ReleaseAction.FETCH_RETRY, an_entry())
+    assert decide_release(an_entry(), around()) == ReleaseDecision(ReleaseAction.FETCH, an_entry())
 
 
 def test_unknown_robots_is_requested_first() -> None:
@@ -45,7 +45,7 @@ def test_robots_that_may_lie_unread_are_waited_for() -> None:
 
     assert (result.action, result.entry.reason) == (ReleaseAction.WAIT, "waits_for_robots")
     assert NOW < result.entry.due_at_ms <= NOW + 1000
-    assert decide_release(an_entry(), around(OPEN, has_caught_up=False)).action is ReleaseAction.FETCH_RETRY
+    assert decide_release(an_entry(), around(OPEN, has_caught_up=False)).action is ReleaseAction.FETCH
 
 
 @pytest.mark.req("S3.8.4")
@@ -135,7 +135,7 @@ def test_an_entry_of_a_blocked_host_closes_for_its_robots_where_it_waited_for_th
 
 def test_a_budget_closes_what_is_left() -> None:
     result = apply_budget(
-        ReleaseDecision(ReleaseAction.FETCH_RETRY, an_entry()),
+        ReleaseDecision(ReleaseAction.FETCH, an_entry()),
         ReservationResult(ReservationStatus.EXHAUSTED, "pages"),
         NOW,
     )
@@ -145,7 +145,7 @@ def test_a_budget_closes_what_is_left() -> None:
 
 def test_what_may_still_be_left_of_a_budget_is_waited_for() -> None:
     result = apply_budget(
-        ReleaseDecision(ReleaseAction.FETCH_RETRY, an_entry()),
+        ReleaseDecision(ReleaseAction.FETCH, an_entry()),
         ReservationResult(ReservationStatus.MUST_WAIT),
         NOW,
     )

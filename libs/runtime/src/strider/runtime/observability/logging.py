@@ -95,9 +95,9 @@ def configure_logs(
 def _processors(
     service: str, *, console: bool, colors: bool, secrets: Iterable[str], capture: LogCapture | None
 ) -> list[Any]:
-    def add_identity(speaker: Any, _method: str, event: LogFields) -> LogFields:
+    def add_identity(component: Any, _method: str, event: LogFields) -> LogFields:
         event["service"] = service
-        event.setdefault("logger", speaker.name)
+        event.setdefault("logger", component.name)
         if trace_id := current_trace_id():
             event.setdefault("trace_id", trace_id)
         return event

@@ -267,7 +267,7 @@ class ServiceStartup(Generic[S]):
         self, context: ServiceContext[S], definition: ServiceDefinition
     ) -> RunningService:
         consumers = ServiceConsumers(context, definition, version=strider_version())
-        self.closers.add("speaker", consumers.close)
+        self.closers.add("publisher", consumers.close)
         await self._retry().run(consumers.declare_schemas)
         self.readiness.watch_pauses(consumers.pauses, exempt=consumers.exempt_pauses)
         self._start_job_logs(definition)

@@ -15,8 +15,8 @@ from strider.runtime.publishing.publisher import EventPublisher
 class KafkaSeedPublisher:
     """Publishes seeds, once their schema is published."""
 
-    def __init__(self, speaker: EventPublisher, *, timeout_seconds: float) -> None:
-        self._speaker = speaker
+    def __init__(self, publisher: EventPublisher, *, timeout_seconds: float) -> None:
+        self._publisher = publisher
         self._timeout_seconds = timeout_seconds
         self._is_open = False
 
@@ -30,6 +30,6 @@ class KafkaSeedPublisher:
             raise Unavailable("kafka", "the broker has not responded since the start")
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                await self._speaker.publish([Publish(SEEDS_SUBMITTED, seed) for seed in seeds])
+                await self._publisher.publish([Publish(SEEDS_SUBMITTED, seed) for seed in seeds])
         except TimeoutError as failure:
             raise Unavailable("kafka", f"not acknowledged within {self._timeout_seconds:g} s") from failure

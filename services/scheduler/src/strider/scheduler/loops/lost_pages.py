@@ -58,7 +58,7 @@ class LostPagesLoop:
         self._offsets = offsets
         self._owned_shards = owned_shards
         self._crawl_specs = crawl_specs
-        self._schema_publisher = publisher
+        self._publisher = publisher
         self._meter = meter
         self._clock = clock
         self._interval_seconds = interval_seconds
@@ -142,7 +142,7 @@ class LostPagesLoop:
         _log.emit(log_events.LOST_PAGES_FOUND, shard=shard.number, pages=len(pending))
         if decisions:
             events = [Publish(URLS_DECIDED, event) for event in decision_messages(decisions, now_ms=now_ms)]
-            await self._schema_publisher.publish(events)
+            await self._publisher.publish(events)
             note_decisions(self._meter, decisions)
         await shard.commit_decisions(pending, at_once=True)
 

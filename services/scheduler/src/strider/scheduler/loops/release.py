@@ -104,7 +104,7 @@ class ReleaseLoop:
         shard: OwnedShard,
         *,
         rebuild: Rebuild,
-        set_accepted_counts: Recount,
+        recount: Recount,
         crawl_specs: CrawlSpecCache,
         publisher: EventPublisher,
         budgets: RunBudgets,
@@ -118,12 +118,12 @@ class ReleaseLoop:
         self._options: SchedulerOptions = shard.options
         self._rebuild = rebuild
         self._crawl_specs = crawl_specs
-        self._schema_publisher = publisher
+        self._publisher = publisher
         self._budget = ShardBudget(
             shard,
             budgets,
             run_control,
-            set_accepted_counts=set_accepted_counts,
+            recount=recount,
             publisher=publisher,
             clock=clock,
             chance=chance,
@@ -142,9 +142,7 @@ class ReleaseLoop:
 
     async def run(self) -> None:
         """Release until the shard is given up, or has a newer owner."""
-        recounting = asyncio.create_task(
-            self._budget.set_accepted_counts(), name=f"count {self._shard.number}"
-        )
+        recounting = asyncio.create_task(self._budget.recount(), name=f"count {self._shard.number}")
         try:
             await self._run()
         finally:
@@ -230,7 +228,7 @@ class ReleaseLoop:
             self._options.respects_robots,
         )
         decision = apply_run_state(entry, directive, now_ms) or decide_release(entry, context)
-        if spec is not None and decision.action is ReleaseAction.FETCH_RETRY:
+        if spec is not None and decision.action is ReleaseAction.FETCH:
             decision = self._budget.apply(decision, lease, spec, now_ms)
         if (
             spec is not None
@@ -238,7 +236,7 @@ class ReleaseLoop:
             and name not in batch.robots_requests
         ):
             batch.robots_requests[name] = lease, spec
-        elif spec is not None and decision.action is ReleaseAction.FETCH_RETRY:
+        elif spec is not None and decision.action is ReleaseAction.FETCH:
             batch.requests.append((lease, spec, decision.cost_limit))
         elif decision.action is ReleaseAction.CLOSE and decision.transition is not None:
             self._begin_decision(decision.transition, lease, batch)
@@ -322,7 +320,7 @@ class ReleaseLoop:
         if not requests:
             return
         try:
-            await self._schema_publisher.publish([event for event, _ in requests])
+            await self._publisher.publish([event for event, _ in requests])
         except Unavailable:
             self._unsent += requests
             raise
@@ -340,7 +338,7 @@ class ReleaseLoop:
         shard = self._shard
         if batch.decisions:
             events = decision_messages(batch.decisions, now_ms=shard.clock.now_ms())
-            await self._schema_publisher.publish([Publish(URLS_DECIDED, event) for event in events])
+            await self._publisher.publish([Publish(URLS_DECIDED, event) for event in events])
             note_decisions(self._meter, batch.decisions)
         # Each of them occupies its group until it is written, which must not take a commit interval.
         await shard.commit_decisions(batch.pending, at_once=True)

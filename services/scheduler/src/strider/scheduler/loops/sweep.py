@@ -38,7 +38,7 @@ class QueueSweep:
     ) -> None:
         self._shard = shard
         self._run_control = run_control
-        self._schema_publisher = publisher
+        self._publisher = publisher
         self._meter = meter
         self._cursor = 0
         self._is_under_way = False
@@ -84,7 +84,7 @@ class QueueSweep:
                 requeued.append(entry_conclusion(decision.entry))
         if decisions:
             events = [Publish(URLS_DECIDED, event) for event in decision_messages(decisions, now_ms=now_ms)]
-            await self._schema_publisher.publish(events)
+            await self._publisher.publish(events)
             note_decisions(self._meter, decisions)
         await shard.commit_decisions(pending, more=requeued, at_once=True)
         self._meter.count_decision("swept", len(pending) + len(requeued))

@@ -39,7 +39,7 @@ class ShardBudget:
         budgets: RunBudgets,
         run_control: RunControl,
         *,
-        set_accepted_counts: Recount,
+        recount: Recount,
         publisher: EventPublisher,
         clock: Clock,
         chance: RandomSource,
@@ -50,8 +50,8 @@ class ShardBudget:
         """Runs out of time whose entries were swept already."""
         self._budgets = budgets
         self._owner = ShardOwner(shard.number, shard.epoch, shard.options.shards)
-        self._recount = set_accepted_counts
-        self._schema_publisher = publisher
+        self._recount = recount
+        self._publisher = publisher
         self._clock = clock
         self._chance = chance
 
@@ -73,7 +73,7 @@ class ShardBudget:
         """Publish the claims of the shard, and sweep runs that are out of time; raises Unavailable."""
         now_ms = self._shard.clock.now_ms()
         claims = self._budgets.pending_claims(self._owner, now=self._clock.monotonic(), now_ms=now_ms)
-        await self._schema_publisher.publish([Publish(JOB_EVENTS, claim) for claim in claims])
+        await self._publisher.publish([Publish(JOB_EVENTS, claim) for claim in claims])
         for run in list(self._budgets.runs_out_of_time(self._shard.number, now_ms=now_ms)):
             if self._run_control.mark_budget_exhausted(run, "seconds"):
                 _log.emit(log_events.BUDGET_EXHAUSTED, run=run, of="seconds")
@@ -81,7 +81,7 @@ class ShardBudget:
                 self._swept_runs.add(run)
                 self._shard.sweep_requests.for_queues = True
 
-    async def set_accepted_counts(self) -> None:
+    async def recount(self) -> None:
         """Recount what was spent before the takeover; runs without a budget continue meanwhile."""
         backoff = Backoff(clock=self._clock, chance=self._chance)
         while self._budgets.needs_recount(self._shard.number) and not self._shard.is_stopping:

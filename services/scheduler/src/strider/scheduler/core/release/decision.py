@@ -52,7 +52,7 @@ CATCH_UP_WAIT_MS: Final = 250
 class ReleaseAction(StrEnum):
     """Action for a due entry."""
 
-    FETCH_RETRY = "ask"
+    FETCH = "ask"
     """Publish a fetch request for it."""
     FETCH_ROBOTS = "robots"
     """Publish a fetch request for its origin's robots.txt."""
@@ -112,7 +112,7 @@ def decide_release(entry: EntryRecorded, context: ReleaseContext) -> ReleaseDeci
     if verdict.decision in {RobotsDecision.FETCH_FIRST, RobotsDecision.WAIT}:
         again_at_ms = verdict.again_at_ms or now_ms + CATCH_UP_WAIT_MS
         return _wait(entry, EntryReason.WAITS_FOR_ROBOTS, again_at_ms, now_ms)
-    return ReleaseDecision(ReleaseAction.FETCH_RETRY, entry)
+    return ReleaseDecision(ReleaseAction.FETCH, entry)
 
 
 def apply_run_state(entry: EntryRecorded, directive: RunDirective, now_ms: int) -> ReleaseDecision | None:
