@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
+from strider.cli.app import app
 from strider.cli.site_parsers.audit import AuditOptions as Audited
 from strider.cli.site_parsers.audit import run_audit
 from strider.cli.site_parsers.cases import PageCase, case_differences, case_folder, find_cases, run_cases
@@ -112,6 +114,21 @@ def test_an_address_of_a_database_that_is_none_is_wrong_usage(capsys: pytest.Cap
 
     assert ended.value.exit_code == 2
     assert "POSTGRES_DSN is not a valid URL" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--min-agreement", "--least"])
+def test_the_agreement_that_diff_requires_has_two_names(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scripts with the former name work as before; help shows the present one."""
+    wanted: list[float] = []
+    monkeypatch.setattr(
+        "strider.cli.site_parsers.diff.run_diff",
+        lambda _target, options: wanted.append(options.min_agreement),
+    )
+    monkeypatch.setattr("strider.cli.connections.run_with_broker", lambda _bootstrap, work: work(None) or 0)
+
+    assert CliRunner().invoke(app, ["parser", "diff", option, "0.98"]).exit_code == 0
+    assert wanted == [0.98]
+    assert "--least" not in CliRunner().invoke(app, ["parser", "diff", "--help"]).output
 
 
 def test_a_new_package_is_one_that_can_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

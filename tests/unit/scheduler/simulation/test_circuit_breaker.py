@@ -11,7 +11,6 @@ from structlog.testing import capture_logs
 
 from strider.contracts.generated.topics import HOSTS
 from strider.messaging.inprocess import simulate
-from strider.runtime.observability import log_events
 
 from .web import Host, Page, Visit, Web
 from .world import SPEC, SchedulerInstance, SimulatedWorld
@@ -52,11 +51,9 @@ def test_a_failing_host_gets_one_request_a_minute() -> None:
         waits = [after - before for before, after in pairwise(began[4:])]
         assert all(60 <= wait < 62 for wait in waits)
         assert set(world.reasons().values()) == {"retries_exhausted"}
-        told = [
-            line for line in lines if line["event"] == f"{log_events.CIRCUIT_BREAKER_TRIPPED.text} for {SITE}"
-        ]
+        told = [line for line in lines if line["event"] == f"Circuit Breaker Tripped for {SITE}"]
         assert len(told) == 8
-        assert {line["why"] for line in told} == {"breaker"}
+        assert {(line["group"], line["why"]) for line in told} == {(SITE, "breaker")}
 
     simulate(scenario())
 

@@ -73,13 +73,16 @@ def try_site_parser(  # noqa: PLR0917  # options, which are given by name
 
 
 @app.command("diff")
-def diff(
+def diff(  # noqa: PLR0917  # options, which are given by name
     since: Annotated[str, typer.Option(help="Start at a time: 15m, 2h, 1d ago, or ISO 8601.")] = "",
     pages: Annotated[int, typer.Option(min=1, max=1_000_000, help="Most pages to compare.")] = 10_000,
-    least: Annotated[
+    min_agreement: Annotated[
         float,
         typer.Option(min=0, max=1, help="Exit code 1 where a field agrees on a smaller share of pages."),
     ] = 0.0,
+    least: Annotated[
+        float | None, typer.Option(min=0, max=1, hidden=True, help="Former name of --min-agreement.")
+    ] = None,
     as_json: AsJson = False,
     bootstrap: Bootstrap = "",
 ) -> None:
@@ -92,7 +95,7 @@ def diff(
         begin = parse_since(since, datetime.now(UTC)) if since else None
     except ValueError as failure:
         fail(str(failure), CommandExit.USAGE)
-    options = DiffOptions(begin, pages, least, as_json)
+    options = DiffOptions(begin, pages, min_agreement if least is None else least, as_json)
     raise typer.Exit(run_with_broker(bootstrap, lambda target: run_diff(target, options)))
 
 

@@ -33,7 +33,7 @@ class DiffOptions:
 
     since: datetime | None = None
     max_pages: int = 10_000
-    least: float = 0.0
+    min_agreement: float = 0.0
     as_json: bool = False
 
 
@@ -51,7 +51,7 @@ async def run_diff(target: BrokerTarget, options: DiffOptions) -> CommandExit:
         if registry is not None:
             await registry.close()
     print_text(comparison_json(comparison) if options.as_json else comparison_text(comparison))
-    differs = not comparison.pages or any(comparison.fields_below(options.least))
+    differs = not comparison.pages or any(comparison.fields_below(options.min_agreement))
     return CommandExit.FAILED if differs else CommandExit.DONE
 
 

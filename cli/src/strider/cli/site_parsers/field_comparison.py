@@ -111,9 +111,9 @@ class FieldComparison:
             )
             _count(self.fields.setdefault(name, FieldCounts()), page.url, live_value, shadow_value)
 
-    def fields_below(self, least: float) -> Iterator[str]:
+    def fields_below(self, min_agreement: float) -> Iterator[str]:
         """Return the fields on which they agree less than this."""
-        return (name for name, counts in self.fields.items() if counts.share < least)
+        return (name for name, counts in self.fields.items() if counts.share < min_agreement)
 
 
 def _count(counts: FieldCounts, url: str, live: FieldValue, shadow: FieldValue) -> None:

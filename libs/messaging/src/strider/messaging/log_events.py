@@ -17,6 +17,7 @@ class LogEvent:
     """One event that a log line may have."""
 
     text: str
+    """May have a field's name in braces, in whose place the line has its value."""
     level: LogLevel
     meaning: str
 
@@ -68,7 +69,7 @@ SHARD_WRITER_RENEWAL_FAILED: Final = LogEvent(
     "Shard writer renewal failed", "error", "The new epoch could not be requested for an unforeseen reason."
 )
 SHARD_WRITER_CLOSED_UNFLUSHED: Final = LogEvent(
-    "Shard writer closed unflushed", "info", "The open group was not committed before the writer was closed."
+    "Shard writer closed unflushed", "info", "The open transaction batch was not committed."
 )
 
 
@@ -86,7 +87,8 @@ class EventLogger:
 
     def emit(self, event: LogEvent, /, **fields: Any) -> None:
         """Write one line at the level that the event declares."""
-        getattr(self._structlog(), event.level)(event.text, **fields)
+        text = event.text.format_map(fields) if "{" in event.text else event.text
+        getattr(self._structlog(), event.level)(text, **fields)
 
     def _structlog(self) -> Any:
         if self._log is None:

@@ -230,6 +230,6 @@ def test_what_was_not_tried_counts_as_never_seen() -> None:
 def test_signs_are_read_of_pages_and_robots_alike() -> None:
     signs = {word: back_off_signal_of(an_outcome(word)).value for word in FetchOutcome}
 
-    assert [word.value for word, sign in signs.items() if sign == "push"] == ["rate_limited"]
-    assert [word.value for word, sign in signs.items() if sign == "strain"] == ["overloaded"]
-    assert back_off_signal_of(an_outcome("overloaded", retry_after_seconds=0.0)).value == "push"
+    assert [word.value for word, sign in signs.items() if sign == "back_off"] == ["rate_limited"]
+    assert [word.value for word, sign in signs.items() if sign == "overloaded"] == ["overloaded"]
+    assert back_off_signal_of(an_outcome("overloaded", retry_after_seconds=0.0)).value == "back_off"

@@ -147,8 +147,14 @@ FAUST_NOT_STOPPED: Final = _error(
 
 # --- link-ingestion ---
 
-SEEDS_ACCEPTED: Final = _info("Seeds accepted", "Seeds of a run became links at depth 0; run log, summed up.")
-SEEDS_REFUSED: Final = _info("Seeds refused", "Seeds of a run were refused, by reason; run log, summed up.")
+SEEDS_ACCEPTED: Final = _info(
+    "Seeds accepted",
+    "Seeds of a run became links at depth 0; in the run log, one line for all seeds of up to 5 s.",
+)
+SEEDS_REFUSED: Final = _info(
+    "Seeds refused",
+    "Seeds of a run were refused; in the run log, one line for all seeds of up to 5 s and each reason.",
+)
 
 
 # --- localstack ---
@@ -286,7 +292,7 @@ TRACE_EXPORT_RECOVERED: Final = _info("Trace export recovered", "The collector t
 
 BACKLOG_UNKNOWN: Final = _warning(
     "Backlog unknown",
-    "The lag of the pipeline's groups cannot be read; releases continue until credits are used up.",
+    "The pipeline's lag cannot be read; requests are released only as far as the last known lag allows.",
 )
 BACKPRESSURE_OFF: Final = _info(
     "Backpressure off", "The pipeline has caught up, and requests are released again."
@@ -302,7 +308,8 @@ BUDGET_RECOUNT_PAUSED: Final = _warning(
     "A dependency is unavailable; runs with a budget wait until their usage is counted.",
 )
 CIRCUIT_BREAKER_TRIPPED: Final = _warning(
-    "Circuit Breaker Tripped", "A host failed or refused too often, and is not fetched from for a while."
+    "Circuit Breaker Tripped for {group}",
+    "A host failed or refused too often, and is not fetched from for a while.",
 )
 DEEP_CRAWL_ACCEPTED: Final = _warning(
     "Deep crawl accepted",
@@ -363,7 +370,8 @@ ROBOTS_UNREACHABLE: Final = _info(
 SHARD_CLEANED: Final = _info("Shard cleaned", "Old closed entries and ended runs of a shard were deleted.")
 SHARD_REBUILT: Final = _info("Shard rebuilt", "The working set of a shard was rebuilt from its frontier log.")
 SHARD_RETAKEN: Final = _info(
-    "Shard retaken", "The working set of a shard is intact under the owner's new epoch."
+    "Shard retaken",
+    "A rebuild was unnecessary: the shard's working set is intact, only its owner's epoch had advanced.",
 )
 SHARD_TAKEN_OVER: Final = _info("Shard taken over", "This process owns a shard, whose working set is intact.")
 SOURCE_NOT_SYNCED: Final = _warning(

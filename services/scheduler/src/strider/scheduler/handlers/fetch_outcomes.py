@@ -188,10 +188,8 @@ class FetchOutcomesHandler:
         if has_breaker_tripped(before, group):
             seconds = (group.blocked_until_ms - now_ms) / 1000
             _log.emit(
-                replace(
-                    log_events.CIRCUIT_BREAKER_TRIPPED,
-                    text=f"{log_events.CIRCUIT_BREAKER_TRIPPED.text} for {group.name}",
-                ),
+                log_events.CIRCUIT_BREAKER_TRIPPED,
+                group=group.name,
                 why=group.block_reason,
                 seconds=seconds,
             )

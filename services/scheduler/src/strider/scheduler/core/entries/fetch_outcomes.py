@@ -105,11 +105,11 @@ _CLOSE_REASON_BY_OUTCOME: Final[Mapping[str, DecisionReason]] = {
 class BackOffSignal(StrEnum):
     """Effect of an outcome on the back-off of its host group."""
 
-    HEALTHY = "good"
+    HEALTHY = "healthy"
     """The host answers."""
-    BACK_OFF = "push"
+    BACK_OFF = "back_off"
     """The host asks for fewer requests."""
-    OVERLOADED = "strain"
+    OVERLOADED = "overloaded"
     """A 503 without Retry-After: a problem of one page, or of the host."""
     NONE = "none"
 

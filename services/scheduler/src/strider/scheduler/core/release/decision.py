@@ -52,7 +52,7 @@ CATCH_UP_WAIT_MS: Final = 250
 class ReleaseAction(StrEnum):
     """Action for a due entry."""
 
-    FETCH = "ask"
+    FETCH = "fetch"
     """Publish a fetch request for it."""
     FETCH_ROBOTS = "robots"
     """Publish a fetch request for its origin's robots.txt."""
