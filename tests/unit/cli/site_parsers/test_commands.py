@@ -14,6 +14,7 @@ from strider.cli.app import app
 from strider.cli.site_parsers.audit import AuditOptions as Audited
 from strider.cli.site_parsers.audit import run_audit
 from strider.cli.site_parsers.cases import PageCase, case_differences, case_folder, find_cases, run_cases
+from strider.cli.site_parsers.diff import DiffOptions
 from strider.cli.site_parsers.inspection import TryOptions, print_installed, try_page
 from strider.cli.site_parsers.scaffold import write_package
 from strider.sites import ENTRY_POINT_GROUP, Select, load_installed_parsers
@@ -120,10 +121,11 @@ def test_an_address_of_a_database_that_is_none_is_wrong_usage(capsys: pytest.Cap
 def test_the_agreement_that_diff_requires_has_two_names(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scripts with the former name work as before; help shows the present one."""
     wanted: list[float] = []
-    monkeypatch.setattr(
-        "strider.cli.site_parsers.diff.run_diff",
-        lambda _target, options: wanted.append(options.min_agreement),
-    )
+
+    def keep(_target: object, options: DiffOptions) -> None:
+        wanted.append(options.min_agreement)
+
+    monkeypatch.setattr("strider.cli.site_parsers.diff.run_diff", keep)
     monkeypatch.setattr("strider.cli.connections.run_with_broker", lambda _bootstrap, work: work(None) or 0)
 
     assert CliRunner().invoke(app, ["parser", "diff", option, "0.98"]).exit_code == 0

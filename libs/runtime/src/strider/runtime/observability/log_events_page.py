@@ -22,7 +22,8 @@ _HEAD: Final = """# Log events
 
 Every line that Strider writes to its log is one of these events: the text stands in the field `event`,
 the details in further fields; a name in braces stands for the value of that field. Libraries that Strider
-uses write lines of their own. Written by `make contracts` from `log_events.py` in `libs/messaging` and in `libs/runtime` (`observability/`).
+uses write lines of their own. Written by `make contracts` from `log_events.py` in `libs/messaging` and in
+`libs/runtime` (`observability/`).
 """
 
 
