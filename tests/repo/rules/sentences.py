@@ -18,7 +18,7 @@ OPENING_WORDS = (*QUESTION_WORDS, "Why ", "How ", "Where ", "When ")
 """Words that a module, a class or a function must not begin with either; of an attribute they may name a
 quantity (`How long a lease lasts.`)."""
 LEVELS = frozenset({"debug", "info", "warning", "error", "exception", "critical"})
-_EVENT_TEXT = re.compile(r"(?:[A-Z]|robots\.txt)[\w./ ()-]*[\w)]")
+_EVENT_TEXT = re.compile(r"(?:[A-Z]|robots\.txt)(?:[\w./ ()-]|\{[a-z_]+\})*(?<=[\w)}])")
 
 
 def _summary(text: str) -> str:
