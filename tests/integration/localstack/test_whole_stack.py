@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,16 @@ def test_a_second_up_changes_nothing_and_reports_it(whole: Command) -> None:
     assert said.endswith("already up; nothing changed\n")
     assert whole.pids() == before
     assert time.monotonic() - began < 20
+
+
+def test_up_with_other_settings_reports_that_they_are_not_in_effect(whole: Command) -> None:
+    before = whole.pids()
+    other = replace(whole, environment={**whole.environment, "FETCHER_PORTS": "7"})
+
+    said = other.must("up", *SMALL)
+
+    assert "the stack was started with other settings (FETCHER_PORTS), which stay in effect" in said
+    assert whole.pids() == before
 
 
 def test_up_masks_the_password_of_the_database_unless_it_is_requested(whole: Command) -> None:

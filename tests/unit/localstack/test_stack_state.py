@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,17 @@ def test_only_its_owner_may_read_it(tmp_path: Path) -> None:
     write_state(path, STATE)
 
     assert path.stat().st_mode & 0o077 == 0
+
+
+def test_settings_that_differ_from_those_of_the_start_are_named() -> None:
+    started = replace(STATE, setting_digests={"FETCHER_PORTS": "1", "STRIDER_CONTACT": "2", "REDIS_URL": "3"})
+
+    assert started.changed_settings({"FETCHER_PORTS": "9", "PARSER_WORKERS": "4", "REDIS_URL": "3"}) == (
+        "FETCHER_PORTS",
+        "PARSER_WORKERS",
+        "STRIDER_CONTACT",
+    )
+    assert STATE.changed_settings({"FETCHER_PORTS": "9"}) == ()  # written before digests were
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,16 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from strider.cli.commands.stack import app
+from strider.cli.commands.stack import app, difference_hints
 from strider.localstack.process.identity import ProcessIdentity, identify
-from strider.localstack.stack_state import READY, STOPPED, ProcessStatus, StackState, write_state
+from strider.localstack.stack_state import (
+    READY,
+    STOPPED,
+    DesiredState,
+    ProcessStatus,
+    StackState,
+    write_state,
+)
 
 SINCE = "2026-01-01T00:00:00+00:00"
 NOWHERE = {"kafka": None, "postgres": None, "redis": None, "api": None}
@@ -141,3 +148,16 @@ def test_up_refuses_an_object_store_that_services_could_not_use(
     assert (ended, shown) == (code, "")
     assert errors.startswith(f"strider: {message}")
     assert errors.count("\n") == 1
+
+
+def test_up_names_what_runs_otherwise_than_this_shell_would_start_it() -> None:
+    hints = difference_hints(DesiredState(scale={"fetcher": 0, "parser": 2}), ["FETCHER_PORTS", "LOG"])
+
+    assert list(hints) == [
+        (
+            "the stack was started with other settings (FETCHER_PORTS, LOG), which stay in effect; "
+            "to apply those of this shell: strider down, then strider up"
+        ),
+        "scaled to no copies: fetcher; to start them: strider up --scale fetcher=1",
+    ]
+    assert not list(difference_hints(DesiredState(scale={"parser": 2}), []))

@@ -13,6 +13,7 @@ from strider.localstack.plan.services import (
     find_services,
     health_reason,
     service_environment,
+    setting_digests,
 )
 
 
@@ -75,3 +76,35 @@ def test_the_example_pair_is_found_as_examples() -> None:
 
     assert kinds["echo"] == ServiceKind("echo", "strider.echo", example=True)
     assert kinds["tally"] == ServiceKind("tally", "strider.tally", example=True)
+
+
+def test_settings_of_services_are_told_from_other_variables() -> None:
+    """Passwords are among them: what is kept is a digest."""
+    environment = {
+        "STRIDER_CONTACT": "mailto:a@example.org",
+        "POSTGRES_DSN_FILE": "/run/dsn",
+        "FETCHER_PORTS": "7",
+        "STRIDER_API_TOKEN": "secret word",
+        "STRIDER_CONFIG": "strider.yaml",
+        "STRIDER_HOME": "/elsewhere",
+        "API_KEY": "of another program",
+        "POSTGRES_DB": "of another program",
+        "PATH": "/bin",
+        "PARSER_WORKERS": "",
+    }
+    services = tuple(ServiceKind(name, name) for name in ("api", "fetcher", "parser"))
+
+    found = setting_digests(environment, services)
+
+    assert sorted(found) == [
+        "FETCHER_PORTS",
+        "POSTGRES_DSN_FILE",
+        "STRIDER_API_TOKEN",
+        "STRIDER_CONFIG",
+        "STRIDER_CONTACT",
+    ]
+    assert "secret word" not in found.values()
+    assert (
+        setting_digests({**environment, "FETCHER_PORTS": "8"}, services)["FETCHER_PORTS"]
+        != found["FETCHER_PORTS"]
+    )

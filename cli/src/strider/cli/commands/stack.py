@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,7 +41,7 @@ from strider.localstack.directories import StackDirectory, find_stack_directory,
 from strider.localstack.errors import SetupFailure, StackBusy, StackNotReady
 from strider.localstack.logs import LogFileLine, follow, format_line, last_lines
 from strider.localstack.plan.endpoints import mask_secrets
-from strider.localstack.plan.services import find_services
+from strider.localstack.plan.services import find_services, setting_digests
 from strider.localstack.process.orphans import state_from_pid_files, surviving_state
 from strider.localstack.stack_state import (
     FAILING,
@@ -52,6 +52,7 @@ from strider.localstack.stack_state import (
     STARTING,
     STOPPED,
     WAITING,
+    DesiredState,
     InvalidDesiredState,
     StackState,
     parse_only,
@@ -228,13 +229,29 @@ def _await_ready(home: StackDirectory, raised: StackStart, *, seconds: float, sh
             shown[each.name] = each.state
 
     quiet = raised.was_running and not raised.has_changed
+    digests = setting_digests(os.environ, find_services())
     state = _run(
         lambda: wait_ready(
             home, desired=raised.desired, seconds=seconds, on_change=(lambda _: None) if quiet else show
         )
     )
     _print_state(_shown_state(state, show_secrets=show_secrets), running=True)
+    differing = state.changed_settings(digests) if raised.was_running else ()
     _note("already up; nothing changed" if quiet else f"up in {time.monotonic() - began:.1f} s")
+    for hint in difference_hints(raised.desired, differing):
+        _note(hint)
+
+
+def difference_hints(desired: DesiredState, differing: Sequence[str]) -> Iterator[str]:
+    """Yield what runs otherwise than a command without options in this shell would start it."""
+    if differing:
+        yield (
+            f"the stack was started with other settings ({', '.join(differing)}), which stay in effect; "
+            "to apply those of this shell: strider down, then strider up"
+        )
+    if none := sorted(name for name, copies in desired.scale.items() if not copies):
+        again = " ".join(f"--scale {name}=1" for name in none)
+        yield f"scaled to no copies: {', '.join(none)}; to start them: strider up {again}"
 
 
 def _attach(home: StackDirectory) -> None:

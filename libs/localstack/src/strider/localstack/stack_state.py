@@ -176,10 +176,20 @@ class StackState:
     """Number of the desired state that this state follows."""
     allows_private: bool = False
     """Whether its services crawl private addresses, which matters to senders of seeds."""
+    setting_digests: Mapping[str, str] | None = None
+    """Variables with which it was started, each with a digest of its value; None where they are unknown."""
 
     def process(self, name: str) -> ProcessStatus | None:
         """Return the status of a process."""
         return next((status for status in self.processes if status.name == name), None)
+
+    def changed_settings(self, digests: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the variables whose values differ from those of the start."""
+        if (old := self.setting_digests) is None:
+            return ()
+        return tuple(
+            sorted(name for name in old.keys() | digests.keys() if old.get(name) != digests.get(name))
+        )
 
 
 def write_state(path: Path, state: StackState) -> None:

@@ -310,6 +310,7 @@ class StackSupervisor:
             processes=() if state == STOPPED else lines,
             desired_number=self._desired.number,
             allows_private=self._plan.allows_private,
+            setting_digests=self._plan.setting_digests,
         )
         try:
             write_state(self._home.state, state_to_write)

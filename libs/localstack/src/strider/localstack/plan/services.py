@@ -6,12 +6,13 @@ which run only on request.
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import importlib.metadata
 import json
 import sys
 from asyncio import to_thread
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -116,6 +117,24 @@ def service_environment(inherited: Mapping[str, str], endpoints: Mapping[str, st
     """Return a service's environment: ours, without the stack's variables, plus the endpoints."""
     kept = {name: value for name, value in inherited.items() if name not in STACK_VARIABLES}
     return kept | {name: value for name, value in endpoints.items() if value is not None}
+
+
+def setting_digests(environment: Mapping[str, str], services: Iterable[ServiceKind]) -> dict[str, str]:
+    """Return the settings that the environment sets, each with a digest of its value: some are secret."""
+    from strider.runtime.settings.base import ServiceSettings  # noqa: PLC0415  # `strider status` needs none
+    from strider.runtime.settings.loader import CONFIG_VARIABLE, setting_fields  # noqa: PLC0415
+
+    shared = {setting.variable for setting in setting_fields(ServiceSettings)} | {CONFIG_VARIABLE}
+    own = tuple("STRIDER_API_" if kind.name == "api" else _prefix(kind) for kind in services)
+    return {
+        name: hashlib.sha256(value.encode("utf-8", "surrogateescape")).hexdigest()
+        for name, value in environment.items()
+        if value and (name.removesuffix("_FILE") in shared or name.startswith(own))
+    }
+
+
+def _prefix(kind: ServiceKind) -> str:
+    return f"{kind.name.upper().replace('-', '_')}_"
 
 
 def health_reason(body: bytes) -> str:

@@ -26,7 +26,7 @@ from strider.localstack.servers.ports import choose_ports
 from strider.localstack.stack_state import SERVERS, DesiredState
 
 from .endpoints import common_settings, endpoint_variables, external_endpoints
-from .services import ServiceKind, ServiceProcess, copy_name, service_environment
+from .services import ServiceKind, ServiceProcess, copy_name, service_environment, setting_digests
 
 API: Final = "api"
 API_PORT: Final = "STRIDER_API_PORT"
@@ -48,11 +48,13 @@ class StackPlan:
     external: Mapping[str, str] = field(init=False)
     servers: dict[str, StackServer] = field(default_factory=dict)
     allows_private: bool = field(init=False)
+    setting_digests: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         """Read what the environment names."""
         self.external = external_endpoints(self.environment)
         self.allows_private = common_settings(self.environment).crawl.allow_private
+        self.setting_digests = setting_digests(self.environment, self.services)
 
     def wanted_servers(self, desired: DesiredState) -> tuple[str, ...]:
         """Return the servers to run here: desired, and not named by the environment."""
