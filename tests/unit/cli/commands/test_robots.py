@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from strider.cli.app import app
+from strider.cli.fetch.robots_client import report_lines
 from strider.politeness import MAX_ROBOTS_BYTES
 
 TEXT = (
@@ -126,3 +127,22 @@ def test_a_text_that_is_no_url_is_reported_without_a_verdict(rules: Path, typed:
 
     assert (code, out) == (2, "")
     assert why in errors
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "line"),
+    [
+        pytest.param("unreachable: status_server", 503, "  unreachable: status 503", id="by-its-status"),
+        pytest.param(
+            "unreachable: too_many_redirects", 302, "  unreachable: too many redirects, status 302", id="both"
+        ),
+        pytest.param("unreachable: connect_refused", 0, "  unreachable: connect refused", id="no-response"),
+    ],
+)
+def test_an_unreachable_file_is_shown_with_its_status(
+    rules: Path, reason: str, status: int, line: str
+) -> None:
+    report = json.loads(_check("https://a.test/open", "--file", str(rules), "--json")[1])
+    report |= {"allowed": False, "reason": reason, "robots_state": "unreachable", "robots_status": status}
+
+    assert line in list(report_lines(report))

@@ -98,7 +98,7 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     if report["line"]:
         yield f"  by line {report['line']}: {report['rule']}"
     else:
-        yield f"  {report['reason'].replace('_', ' ')}"
+        yield f"  {_reason_text(report)}"
     if report["robots_state"] != UNREACHABLE:
         group = f"the group of {report['group']}" if report["group"] else "no group"
         yield f"  {report['agent']} matches {group}"
@@ -110,6 +110,15 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"  sitemap {sitemap}"
     if report["robots_url"]:
         yield f"  {report['robots_state']} at {report['robots_url']}"
+
+
+def _reason_text(report: Mapping[str, Any]) -> str:
+    """Return why no line decided, with the status by which a robots.txt is unreachable."""
+    reason, status = report["reason"], report["robots_status"]
+    if report["robots_state"] == UNREACHABLE and status:
+        reason = UNREACHABLE if reason.partition(": ")[2].startswith("status_") else reason
+        reason += f"{',' if ':' in reason else ':'} status {status}"
+    return str(reason).replace("_", " ")
 
 
 def _resolved(named: str, base: str) -> str:
