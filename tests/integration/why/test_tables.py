@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strider.cli.explain.lookup import look_up
+from strider.cli.explain.lookup import find_refusal, look_up
 from strider.cli.explain.subject import parse_subject
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import RowChanges, decision_rows
@@ -24,7 +24,7 @@ async def dsn(database: str) -> str:
     """A database in which each of these was refused, for a different reason."""
     postgres = Postgres(PostgresOptions(database, max_connections=1))
     reasons = tuple(f"reason_{number}" for number in range(len(SENT)))
-    refusals = a_decision(*SENT, url_keys=tuple(SENT.values()), reasons=reasons)
+    refusals = a_decision(*SENT, url_keys=tuple(SENT.values()), reasons=reasons, crawl_spec_id="spec")
     await PostgresTables(postgres).write(RowChanges(decisions=list(decision_rows(refusals))))
     await postgres.close()
     return database
@@ -46,3 +46,14 @@ async def test_a_refusal_is_found(dsn: str, tmp_path: Path, text: str, reasons: 
 
     assert [fact.details["reason"] for fact in answers.facts] == reasons
     assert (answers.unavailable, answers.sources_read) == ((), 1)
+
+
+async def test_the_newest_decision_against_a_url_names_its_job_crawl_spec_and_page(dsn: str) -> None:
+    """`strider explain` evaluates the rules of a URL without an entry with these."""
+    subject = parse_subject(GOOD)
+
+    found = await find_refusal(dsn, subject, job="")
+
+    assert found == ("adhoc", "spec", "")
+    assert await find_refusal(dsn, subject, job="another") is None
+    assert await find_refusal(dsn, parse_subject("https://www.example.org/never"), job="") is None

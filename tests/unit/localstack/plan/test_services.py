@@ -78,7 +78,7 @@ def test_the_example_pair_is_found_as_examples() -> None:
     assert kinds["tally"] == ServiceKind("tally", "strider.tally", example=True)
 
 
-def test_settings_of_services_are_told_from_other_variables() -> None:
+def test_only_settings_of_services_have_digests() -> None:
     """Passwords are among them: what is kept is a digest."""
     environment = {
         "STRIDER_CONTACT": "mailto:a@example.org",

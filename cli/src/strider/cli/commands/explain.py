@@ -11,17 +11,20 @@ from typing import Annotated, Final
 
 import typer
 
-from strider.cli.connections import BrokerTarget, run_with_broker
+from strider.cli.connections import POSTGRES, BrokerTarget, find_address, run_with_broker
 from strider.cli.exit_codes import CommandExit
 from strider.cli.explain.decision_steps import DecisionStep, UrlEvidence, decision_steps
+from strider.cli.explain.lookup import Refusal, find_refusal
 from strider.cli.explain.subject import UrlSubject, parse_subject
 from strider.cli.frontier.client import FrontierClient, open_frontier_client
 from strider.cli.options import AsJson, Bootstrap
-from strider.cli.output import fail, print_json, print_table, print_text
+from strider.cli.output import fail, print_json, print_table, print_text, warn
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.contracts.generated.topics import CRAWL_SPECS, FRONTIER
 from strider.contracts.partitioning import shard_of_host
 from strider.crawl.settings import user_agent
+from strider.messaging.errors import InfrastructureError
+from strider.storage.errors import StoreRejected
 
 from .hosts import load_group, parse_group
 
@@ -73,7 +76,10 @@ def _parse_page(from_url: str) -> str:
 async def _load_steps(
     target: BrokerTarget, subject: UrlSubject, job: str, spec_id: str, from_url: str
 ) -> dict[str, list[DecisionStep]]:
-    """Return the steps by job; "?" stands for a URL that no job has."""
+    """Return the steps by job; "?" stands for a URL that no job has.
+
+    A URL that was refused has no entry: its rules are those of the decision against it.
+    """
     group = parse_group(target, subject.host)
     crawl = target.settings.crawl
     async with open_frontier_client(target) as frontier:
@@ -82,14 +88,17 @@ async def _load_steps(
         by_id = {spec.crawl_spec_id: spec for spec in specs}
         run_control = await frontier.load_run_control()
         hosts, live = await load_group(frontier, group)
+    refused = None if entries or spec_id else await _read_refusal(subject, job)
     now_ms = live.now_ms if live is not None else round(time.time() * 1000)
     steps: dict[str, list[DecisionStep]] = {}
     found: list[EntryRecorded | None] = [*entries] or [None]
     for entry in found:
-        wanted = spec_id or (entry.crawl_spec_id if entry is not None else "")
+        source = entry or refused
+        wanted = spec_id or (source.crawl_spec_id if source else "")
+        page = entry.referrer if entry is not None else refused.page_url if refused is not None else ""
         evidence = UrlEvidence(
             url=subject.url,
-            from_url=from_url or (entry.referrer if entry is not None else ""),
+            from_url=from_url or page,
             entry=entry,
             spec=by_id.get(wanted),
             run_control=run_control,
@@ -100,10 +109,21 @@ async def _load_steps(
             allow_private=target.allows_private,
             now_ms=now_ms,
             respects_robots=crawl.respect_robots,
-            wanted_spec=spec_id,
+            wanted_spec=wanted,
         )
-        steps[entry.job_id if entry is not None else job or "?"] = list(decision_steps(evidence))
+        steps[(source.job_id if source else job) or "?"] = list(decision_steps(evidence))
     return steps
+
+
+async def _read_refusal(subject: UrlSubject, job: str) -> Refusal | None:
+    """Return the decision against a URL from the tables, where these can be read."""
+    if not (dsn := find_address(POSTGRES)):
+        return None
+    try:
+        return await find_refusal(dsn, subject, job=job)
+    except (InfrastructureError, StoreRejected) as failure:
+        warn(f"decisions not read, so that the crawl spec is unknown: {failure}")
+        return None
 
 
 async def _read_entries(frontier: FrontierClient, subject: UrlSubject, job: str) -> list[EntryRecorded]:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from strider.cli.connections import (
     KAFKA,
@@ -206,6 +206,25 @@ async def _read_tables(dsn: str, subject: UrlSubject, job: str) -> list[UrlFact]
             rows = await postgres.fetch(query, wanted, job)
             facts += [fact_of(dict(row)) for row in rows]
     return facts
+
+
+class Refusal(NamedTuple):
+    """Job, crawl spec and page of a decision against a URL, with which its rules are evaluated again."""
+
+    job_id: str
+    crawl_spec_id: str
+    page_url: str
+    """The page that the URL was found on; empty for a seed."""
+
+
+async def find_refusal(dsn: str, subject: UrlSubject, *, job: str) -> Refusal | None:
+    """Return the newest decision against a URL; None where there is none. Raises InfrastructureError."""
+    query = """SELECT job_id, crawl_spec_id, page_url FROM url_decisions
+        WHERE url_key = $1 AND ($2 = '' OR job_id = $2) AND crawl_spec_id <> ''
+        ORDER BY decided_at DESC LIMIT 1"""
+    async with open_postgres(dsn, application="strider-explain") as postgres:
+        rows = await postgres.fetch(query, subject.key, job)
+    return Refusal(*rows[0].values()) if rows else None
 
 
 def _table_queries(
