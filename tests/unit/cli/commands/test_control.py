@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from strider.cli.app import app
-from strider.cli.commands.hosts import unblocked_text
+from strider.cli.commands.hosts import host_lines, unblocked_text
+from strider.cli.commands.runs import RunView, shown_fields
 from strider.contracts.generated.events import HostRecorded
+from strider.frontier.redis.inspection import HostGroupSnapshot
+from strider.scheduler.core.runs.control import RunState
 
 
 @pytest.fixture(autouse=True)
@@ -84,3 +88,25 @@ def test_a_wait_that_the_host_requested_is_reported(is_barred: bool, until_ms: i
     record = HostRecorded("group", "a.test", 1, blocked_until_ms=until_ms, block_reason="rate_limited")
 
     assert unblocked_text("a.test", record, is_barred=is_barred, now_ms=9_000) == sentence
+
+
+def test_a_run_is_shown_in_the_words_of_the_glossary() -> None:
+    """Scripts read the JSON output, whose fields keep their names."""
+    shown = shown_fields(RunView("run-1", "job", RunState.RUNS.value, open=2, accepted=5))
+
+    assert shown["run (execution_id)"] == "run-1"
+    assert shown["state"] == "running"
+    assert "execution_id" not in shown
+
+
+def test_of_an_unknown_host_nothing_is_shown() -> None:
+    """Its empty queue would read as a host that may be fetched from."""
+    unknown = HostGroupSnapshot(
+        delay_ms=1000, places=1, in_flight=0, next_request_ms=0, blocked_until_ms=0, queued=0, now_ms=9
+    )
+
+    assert host_lines([], unknown, now_ms=9) == []
+    assert host_lines([], None, now_ms=9) == []
+    assert host_lines([], replace(unknown, queued=2), now_ms=9) == [
+        "2 queued, 0 of 1 requests in flight; the next request may be sent now."
+    ]

@@ -27,7 +27,7 @@ def test_a_line_is_shown_for_people() -> None:
     """Time, level, service, event; then the other fields by name."""
     assert line_text(TEXT) == (
         "2026-11-19 08:00:01  info    scheduler      Requests Failed  "
-        "execution_id=adhoc-20261119-44136fa355b3 count=4 by_kind=timed_out:3,connect_refused:1"
+        "run execution_id=adhoc-20261119-44136fa355b3 count=4 by_kind=timed_out:3,connect_refused:1"
     )
     assert line_text(TEXT[:40]) == TEXT[:40]
 

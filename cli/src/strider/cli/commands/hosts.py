@@ -6,6 +6,7 @@ A host means its host group: the host itself, or its registrable domain where th
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Final
 
@@ -57,6 +58,7 @@ def list_hosts(bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
 def show(name: Host, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
     """Show one host: its record, its robots.txt, its queue and its next request."""
     group, records, live = run_with_broker(bootstrap, lambda target: _load_one(target, name))
+    lines = host_lines(records, live, now_ms=round(time.time() * 1000))
     if as_json:
         print_json(
             {
@@ -66,10 +68,9 @@ def show(name: Host, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None
             }
         )
     else:
-        for record in records:
-            print_text(host_fact(record, now_ms=round(time.time() * 1000)).text)
-        print_text(_live_text(live))
-    if not records and (live is None or not (live.queued or live.next_request_ms)):
+        for line in lines:
+            print_text(line)
+    if not lines:
         fail(f"no record of {group}", CommandExit.FAILED)
 
 
@@ -174,6 +175,13 @@ def _seconds(text: str) -> float:
     if not 0 < seconds <= MAX_BLOCK_SECONDS:
         fail(f"--for {text}: expected more than 0 and at most ten years", CommandExit.USAGE)
     return seconds
+
+
+def host_lines(records: Sequence[HostRecorded], live: HostGroupSnapshot | None, *, now_ms: int) -> list[str]:
+    """Return what is known of a host as lines; none where there is no record, queue or next request."""
+    if not records and (live is None or not (live.queued or live.next_request_ms)):
+        return []
+    return [*(host_fact(record, now_ms=now_ms).text for record in records), _live_text(live)]
 
 
 def _live_text(live: HostGroupSnapshot | None) -> str:

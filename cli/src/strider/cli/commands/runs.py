@@ -67,7 +67,7 @@ def list_runs(bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
     print_listing(
         [asdict(run) for run in runs],
         ("run", "state", "open", "accepted", "job"),
-        [(run.execution_id, run.state, str(run.open), str(run.accepted), run.job_id) for run in runs],
+        [(run.execution_id, _state_text(run), str(run.open), str(run.accepted), run.job_id) for run in runs],
         as_json=as_json,
         empty="no runs in the frontier",
     )
@@ -83,7 +83,7 @@ def show(run_id: Id, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None
         print_json([asdict(run) for run in found])
         return
     for run in found:
-        print_fields({name: _value_text(value) for name, value in asdict(run).items()})
+        print_fields(shown_fields(run))
     _warn_unready(glance)
 
 
@@ -273,6 +273,16 @@ def _find_runs(runs: Sequence[RunView], run_id: str) -> list[RunView]:
         hint = f"did you mean {near}?" if near else "see: strider runs list"
         fail(f"no run or job {run_id!r}; {hint}", CommandExit.FAILED)
     return found
+
+
+def shown_fields(run: RunView) -> dict[str, str]:
+    """Return the fields of a run as text: those of the JSON output, with the id named as a run's."""
+    fields = {name: _value_text(value) for name, value in asdict(run).items()} | {"state": _state_text(run)}
+    return {"run (execution_id)" if name == "execution_id" else name: text for name, text in fields.items()}
+
+
+def _state_text(run: RunView) -> str:
+    return "running" if run.state == RunState.RUNS else run.state
 
 
 def _value_text(value: Any) -> str:

@@ -22,6 +22,8 @@ from strider.storage.redis import Redis
 
 _COLUMNS: Final = ("ts", "level", "service", "event")
 _OMITTED: Final = frozenset({*_COLUMNS, "job_id", "logger", "trace_id"})
+_LABELS: Final = {"execution_id": "run execution_id"}
+"""Field → its label, where that is not the word of the glossary alone."""
 
 
 async def print_run_log(
@@ -91,7 +93,11 @@ def line_text(text: str) -> str:
     if not fields:
         return text  # a line that was too long, and truncated
     ts, level, service, event = (str(fields.get(name, "")) for name in _COLUMNS)
-    rest = " ".join(f"{name}={_value_text(value)}" for name, value in fields.items() if name not in _OMITTED)
+    rest = " ".join(
+        f"{_LABELS.get(name, name)}={_value_text(value)}"
+        for name, value in fields.items()
+        if name not in _OMITTED
+    )
     return f"{ts[:19].replace('T', ' ')}  {level:<7} {service:<14} {event:<16} {rest}".rstrip()
 
 
