@@ -167,3 +167,13 @@ def test_people_get_a_table_with_what_to_do(tmp_path: Path) -> None:
     assert lines[0].split() == ["status", "check", "finding"]
     assert any(line.startswith("fault") and "did you mean STRIDER_SHARDS?" in line for line in lines)
     assert "1 faults" in lines[-1]
+
+
+def test_an_invalid_setting_is_a_fault_of_the_settings_alone(tmp_path: Path) -> None:
+    """Kafka is not at fault, whether or not it runs."""
+    servers = {"KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1"}
+
+    code, result, _ = doctor(tmp_path, STRIDER_HOST_DELAY="soon", **servers)
+
+    assert code == 1
+    assert statuses(result, "settings", "kafka") == {"settings": {"ok", "fault"}, "kafka": {"warning"}}

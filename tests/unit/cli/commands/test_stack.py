@@ -161,3 +161,8 @@ def test_up_names_what_runs_otherwise_than_this_shell_would_start_it() -> None:
         "scaled to no copies: fetcher; to start them: strider up --scale fetcher=1",
     ]
     assert not list(difference_hints(DesiredState(scale={"parser": 2}), []))
+
+
+@pytest.mark.usefixtures("home")
+def test_logs_before_the_first_up_are_reported_as_missing() -> None:
+    assert run("logs") == (1, "", "strider: no logs: nothing was started here; start it with: strider up\n")

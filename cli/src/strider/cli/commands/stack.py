@@ -183,6 +183,8 @@ def logs(
         near = closest(name, _log_files(home))
         hint = f"did you mean {near}?" if near else f"there are: {', '.join(_log_files(home)) or 'none'}"
         fail(f"no log of {', '.join(sorted(missing))}; {hint}", CommandExit.USAGE)
+    if not (follow_on or _log_files(home)):
+        fail("no logs: nothing was started here; start it with: strider up", CommandExit.FAILED)
     find = _finder(home, wanted)
     for line in last_lines(find(), count):
         _print_line(line, raw=raw)

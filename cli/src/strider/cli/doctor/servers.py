@@ -69,8 +69,10 @@ def _server_check(server: Server, address: str, checker: Any) -> Check:
         try:
             work: Coroutine[Any, Any, Sequence[CheckFinding]] = checker(address)
             return asyncio.run(work)
-        except SettingsError as failure:
-            return [_finding(name, CheckStatus.FAULT, str(failure), "correct the settings above")]
+        except SettingsError:
+            # The check of the settings names each: a second fault here would be about another thing.
+            detail = "not checked: the settings above are invalid"
+            return [_finding(name, CheckStatus.WARNING, detail, "correct the settings, and repeat")]
         except _FAILURES as failure:
             detail = str(getattr(failure, "detail", "") or failure) or type(failure).__name__
             remedy = f"start {server.name}, or correct {server.variable}"
