@@ -9,9 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from strider.cli.app import app
+from strider.cli.commands.frontier import absent_text
 from strider.cli.commands.hosts import host_lines, unblocked_text
 from strider.cli.commands.runs import RunView, shown_fields
 from strider.contracts.generated.events import HostRecorded
+from strider.frontier.redis.admin import ABSENT, READY, ShardState
 from strider.frontier.redis.inspection import HostGroupSnapshot
 from strider.scheduler.core.runs.control import RunState
 
@@ -110,3 +112,15 @@ def test_of_an_unknown_host_nothing_is_shown() -> None:
     assert host_lines([], replace(unknown, queued=2), now_ms=9) == [
         "2 queued, 0 of 1 requests in flight; the next request may be sent now."
     ]
+
+
+def test_more_shards_than_the_frontier_has_are_named() -> None:
+    """Before the first start of a scheduler none of them has a working set, which is no mistake."""
+    states = [
+        ShardState(shard=number, epoch=1, state=state, share=1.0, queued=0, in_ring=0, offset_ms=0)
+        for number, state in enumerate([READY, READY, ABSENT])
+    ]
+
+    assert absent_text(states) == "shards without a working set: 2; is --shards (STRIDER_SHARDS) right?"
+    assert not absent_text(states[:2])
+    assert not absent_text(states[2:])

@@ -43,6 +43,16 @@ def list_shards(shard: Shard = None, shards: Shards = 12, as_json: AsJson = Fals
         as_json=as_json,
         empty="no shards",
     )
+    if text := absent_text(states):
+        warn(text)
+
+
+def absent_text(states: Sequence[ShardState]) -> str:
+    """Return a hint about shards without a working set beside others that have one; else nothing."""
+    absent = [str(state.shard) for state in states if state.state == ABSENT]
+    if not absent or len(absent) == len(states):
+        return ""
+    return f"shards without a working set: {', '.join(absent)}; is --shards (STRIDER_SHARDS) right?"
 
 
 @app.command()
