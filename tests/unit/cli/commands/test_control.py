@@ -65,7 +65,8 @@ def test_what_makes_no_sense_is_refused_in_one_line(words: list[str], sentence: 
 def test_a_text_that_is_no_url_is_explained_without_a_server() -> None:
     result = CliRunner().invoke(app, ["explain", "ftp://a.test/"])
 
-    assert result.exit_code == 1
+    assert result.exit_code == 2
+    assert "'ftp://a.test/' is not a URL that a crawler takes: refused_scheme" in result.stderr
     assert [line.split()[:2] for line in result.stdout.splitlines()[:2]] == [
         ["step", "result"],
         ["normalise", "no"],

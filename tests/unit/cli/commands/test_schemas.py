@@ -225,5 +225,5 @@ def test_a_new_version_is_written_and_listed(schemas: Path) -> None:
 def test_an_unknown_event_has_no_new_version(schemas: Path) -> None:
     code, _, message = run("new-version", "job-evnt", "--schemas", str(schemas))
 
-    assert code == 1
-    assert "job-evnt" in message
+    assert code == 2
+    assert message == "strider: no event 'job-evnt'; did you mean job-event?\n"

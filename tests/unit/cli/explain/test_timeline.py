@@ -409,10 +409,10 @@ def test_a_url_is_read_as_the_crawler_reads_it() -> None:
 
 
 def test_the_lack_of_any_source_is_reported() -> None:
-    """Nothing known, and no source read, are two results."""
+    """Nothing known, and no source configured, are two results."""
     code, out, err = run(URL)
 
-    assert code == 3
+    assert code == 2
     assert "no source could be read" in out
     assert err.splitlines() == [
         f"strider: no address of {name} is configured: give strider {option}, set {variable}, "

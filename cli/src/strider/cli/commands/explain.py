@@ -1,16 +1,18 @@
 """strider explain: evaluate each step of the decision about a URL with the live state.
 
-`strider why` prints what was decided; this evaluates the steps again. Exit code 1: no crawler takes the URL.
+`strider why` prints what was decided; this evaluates the steps again. Exit code 1: the named crawl spec does
+not exist, or the named job does not have the URL. Exit code 2: no crawler takes the URL.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated, Final
 
 import typer
 
+from strider.cli.arguments import unknown_name
 from strider.cli.connections import POSTGRES, BrokerTarget, find_address, run_with_broker
 from strider.cli.exit_codes import CommandExit
 from strider.cli.explain.decision_steps import DecisionStep, UrlEvidence, decision_steps
@@ -61,7 +63,7 @@ def explain(  # noqa: PLR0917  # options, which are given by name
             print_text(f"in job {name}:")
             _print_steps(found)
     if subject.refusal:
-        raise typer.Exit(CommandExit.FAILED)
+        fail(subject.refusal, CommandExit.USAGE)
 
 
 def _parse_page(from_url: str) -> str:
@@ -90,6 +92,8 @@ async def _load_steps(
         hosts, live = await load_group(frontier, group)
     refused = None if entries or spec_id else await _read_refusal(subject, job)
     now_ms = live.now_ms if live is not None else round(time.time() * 1000)
+    if error := missing_name(job, spec_id, known=[*entries, *filter(None, [refused])], specs=by_id):
+        fail(error, CommandExit.FAILED)
     steps: dict[str, list[DecisionStep]] = {}
     found: list[EntryRecorded | None] = [*entries] or [None]
     for entry in found:
@@ -124,6 +128,13 @@ async def _read_refusal(subject: UrlSubject, job: str) -> Refusal | None:
     except (InfrastructureError, StoreRejected) as failure:
         warn(f"decisions not read, so that the crawl spec is unknown: {failure}")
         return None
+
+
+def missing_name(job: str, spec_id: str, *, known: Sequence[object], specs: Collection[str]) -> str:
+    """Return the error about a named crawl spec or job that does not exist; empty where each one does."""
+    if spec_id and spec_id not in specs:
+        return f"--spec: {unknown_name('crawl spec', spec_id, sorted(specs))}"
+    return f"--job: no job {job!r} has this URL; leave --job out for all jobs" if job and not known else ""
 
 
 async def _read_entries(frontier: FrontierClient, subject: UrlSubject, job: str) -> list[EntryRecorded]:

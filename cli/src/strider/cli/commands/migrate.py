@@ -6,19 +6,21 @@ pending.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, TypeVar
 from urllib.parse import urlsplit
 
 import typer
 
-from strider.cli.connections import POSTGRES, MissingAddress, reported_failures, require_address, run_reported
+from strider.cli.connections import POSTGRES, reported_failures, require_address
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AsJson, Dsn, Yes
 from strider.cli.output import confirm, fail, print_json, print_table, print_text
 from strider.storage import migrations
-from strider.storage.errors import MigrationFailed
+from strider.storage.errors import InvalidMigrationRequest, MigrationFailed
 from strider.storage.migrations import DatabaseStatus, MigrationPlan
 from strider.storage.migrations import new_revision as drafts
 
@@ -33,7 +35,7 @@ PrintSql = Annotated[bool, typer.Option("--dry-run", help="Print the SQL; change
 @app.command()
 def up(to: To = migrations.HEAD, dry_run: PrintSql = False, dsn: Dsn = "") -> None:
     """Upgrade the schema to the newest revision, or to the one of --to."""
-    address = _address(dsn)
+    address = _address(dsn, to)
     if dry_run:
         _print_plan(_run(lambda: _make_plan(address, lambda current: migrations.up_plan(current, to))))
         return
@@ -51,7 +53,7 @@ def down(
     dsn: Dsn = "",
 ) -> None:
     """Revert migrations. Rows of dropped tables are lost; topics restore what they retain (pages: 24 h)."""
-    address = _address(dsn)
+    address = _address(dsn, to)
     target = to or None
     plan = _run(
         lambda: _make_plan(address, lambda current: migrations.down_plan(current, steps=steps, target=target))
@@ -94,11 +96,8 @@ def new(
     ] = None,
 ) -> None:
     """Write the three files of the next migration, to fill in, review and commit."""
-    try:
-        with reported_failures():
-            paths = drafts.create_revision(title, page_column=page_column, folder=folder)
-    except MigrationFailed as failure:
-        fail(str(failure), CommandExit.FAILED)
+    with _reported():
+        paths = drafts.create_revision(title, page_column=page_column, folder=folder)
     for path in paths:
         print_text(path)
 
@@ -107,21 +106,31 @@ async def _make_plan(dsn: str, plan: Callable[[str], MigrationPlan]) -> Migratio
     return plan((await migrations.status(dsn)).current)
 
 
-def _address(dsn: str) -> str:
+@contextmanager
+def _reported() -> Iterator[None]:
+    """End the command with one line: exit code 2 for an argument that cannot be used, 1 for a failure."""
     try:
-        return require_address(POSTGRES, dsn)
-    except MissingAddress as failure:
+        with reported_failures():
+            yield
+    except InvalidMigrationRequest as failure:
         fail(str(failure), CommandExit.USAGE)
+    except MigrationFailed as failure:
+        fail(str(failure), CommandExit.FAILED)
+
+
+def _address(dsn: str, revision: str = "") -> str:
+    """Return the address; a revision that does not exist is refused before any server is contacted."""
+    with _reported():
+        migrations.revision_position(migrations.revisions(), revision)
+        return require_address(POSTGRES, dsn)
 
 
 def _run(work: Callable[[], Awaitable[T]]) -> T:
     async def run() -> T:
         return await work()
 
-    try:
-        return run_reported(run)
-    except MigrationFailed as failure:
-        fail(str(failure), CommandExit.FAILED)
+    with _reported():
+        return asyncio.run(run())
 
 
 def _print_result(plan: MigrationPlan, dsn: str) -> None:

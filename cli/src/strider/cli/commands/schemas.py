@@ -103,7 +103,11 @@ def new_version(
     """Start the next version of a released event: its schema, those that contain it, and their topics."""
     _require_schemas(schemas)
     try:
-        files = new_version_files(load_declarations(schemas), schemas, event)
+        declarations = load_declarations(schemas)
+        events = sorted({each.event for each in declarations.schemas.values()})
+        if event not in events:
+            fail(unknown_name("event", event, events), CommandExit.USAGE)
+        files = new_version_files(declarations, schemas, event)
     except DeclarationError as failure:
         fail(str(failure), CommandExit.FAILED)
     for path, (new_path, text) in files.items():

@@ -1,7 +1,8 @@
 """strider why: print the history of a URL, with the service and time of each decision.
 
 Reads what is stored of it (tables, the frontier's and the hosts' topics, or the output of a crawl). Exit
-codes: 0 something is known, 1 nothing is, 2 not a URL, 3 nothing could be read. What is not a URL may
+codes: 0 something is known, 1 nothing is, 2 not a URL or no server configured, 3 no
+server answers. What is not a URL may
 have been submitted as one, so it is looked for too.
 """
 
@@ -46,9 +47,10 @@ def why(
     print_text(timeline_json(subject, result) if as_json else timeline_text(subject, result))
     for line in result.unavailable:
         warn(line)
+    if not result.is_configured:
+        raise typer.Exit(CommandExit.USAGE)
     if not result.has_url_facts:
-        code = CommandExit.UNAVAILABLE if result.has_no_source else CommandExit.FAILED
-        raise typer.Exit(code)
+        raise typer.Exit(CommandExit.UNAVAILABLE if result.has_no_source else CommandExit.FAILED)
 
 
 def _read_file(path: Path, subject: UrlSubject) -> LookupResult:

@@ -151,6 +151,8 @@ class LookupResult:
     unavailable: tuple[str, ...] = ()
     """One sentence for each source that could not be read."""
     sources_read: int = 1
+    is_configured: bool = True
+    """Whether the address of any source is known."""
 
     @property
     def has_url_facts(self) -> bool:
@@ -168,7 +170,9 @@ async def look_up(
 ) -> LookupResult:
     """Read the tables and, unless `quick`, the topics of the environment or of the local stack."""
     endpoints = read_endpoints(environment, directory)
-    result = LookupResult(sources_read=0)
+    servers_read = (POSTGRES,) if quick else (POSTGRES, KAFKA)
+    is_configured = any(endpoints.get(server.endpoint) for server in servers_read)
+    result = LookupResult(sources_read=0, is_configured=is_configured)
     if dsn := endpoints.get(POSTGRES.endpoint):
         result = await _add_source(result, "tables", _read_tables(dsn, subject, job))
     else:

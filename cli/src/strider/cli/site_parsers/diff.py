@@ -13,7 +13,7 @@ from typing import Any
 
 from strider.cli.connections import BrokerTarget, open_schema_registry
 from strider.cli.exit_codes import CommandExit
-from strider.cli.output import json_text, print_text, table_text
+from strider.cli.output import json_text, print_text, table_text, warn
 from strider.contracts import Topic
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
@@ -51,6 +51,11 @@ async def run_diff(target: BrokerTarget, options: DiffOptions) -> CommandExit:
         if registry is not None:
             await registry.close()
     print_text(comparison_json(comparison) if options.as_json else comparison_text(comparison))
+    if not comparison.pages:
+        warn(
+            f"no page is in {PAGES_PARSED.name} and in {PAGES_PARSED_SHADOW.name}, so nothing was compared; "
+            "start a shadow parser, or give an earlier --since"
+        )
     differs = not comparison.pages or any(comparison.fields_below(options.min_agreement))
     return CommandExit.FAILED if differs else CommandExit.DONE
 

@@ -6,6 +6,7 @@
     ├── ObjectCorrupt      the stored content is not what was put
     ├── ObjectTooLarge     larger than the caller's limit
     └── MigrationFailed    the tables cannot be migrated; the message says why
+        └── InvalidMigrationRequest   a revision, title or column that was named cannot be used
 
 A store that does not answer is `strider.messaging.errors.Unavailable`. No error of a client library
 leaves this package.
@@ -47,3 +48,7 @@ class ObjectTooLarge(StoreFailure):
 
 class MigrationFailed(StoreFailure):
     """The schema stays where the last completed step left it."""
+
+
+class InvalidMigrationRequest(MigrationFailed):
+    """A revision, a title or a column that was named cannot be used; no database state changes that."""

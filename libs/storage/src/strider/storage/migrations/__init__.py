@@ -1,6 +1,6 @@
 """Migrations of the tables: each a pair of SQL files, one up, one down."""
 
-from .plan import HEAD, MigrationPlan, down_plan, revisions, up_plan
+from .plan import HEAD, MigrationPlan, down_plan, revision_position, revisions, up_plan
 from .runner import DatabaseStatus, downgrade, status, upgrade
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "MigrationPlan",
     "down_plan",
     "downgrade",
+    "revision_position",
     "revisions",
     "status",
     "up_plan",

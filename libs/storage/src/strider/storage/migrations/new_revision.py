@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from strider.storage.errors import MigrationFailed
+from strider.storage.errors import InvalidMigrationRequest, MigrationFailed
 from strider.storage.rows.pages import PAGE_COLUMNS
 from strider.storage.rows.sql_types import sql_definition
 
@@ -42,7 +42,7 @@ def create_revision(title: str, *, page_column: str = "", folder: Path | None = 
     up, down = _column_sql(page_column) if page_column else ("", "")
     words = "_".join(re.findall(r"[a-z0-9]+", title.lower()))[:40].strip("_")
     if not words or '"' in title or "\\" in title or "\n" in title:
-        raise MigrationFailed("name the migration in a few plain words, such as: add jobs")
+        raise InvalidMigrationRequest("name the migration in a few plain words, such as: add jobs")
     line = revisions()
     last = line[-1].name if line else None
     number = f"{int(last or 0) + 1:04d}"
@@ -67,13 +67,13 @@ def _column_sql(name: str) -> tuple[str, str]:
     """Return the SQL that adds a column to `crawled_pages`, and the SQL that drops it."""
     column = next((each for each in PAGE_COLUMNS if each.name == name), None)
     if column is None:
-        raise MigrationFailed(
+        raise InvalidMigrationRequest(
             f"PageRow has no column {name!r}; declare it in strider.storage.rows.pages first"
         )
     try:
         definition = sql_definition(column)
     except KeyError:
-        raise MigrationFailed(
+        raise InvalidMigrationRequest(
             f"existing pages have no value for {name}, a time; make the migration without --page-column "
             "and write its SQL"
         ) from None

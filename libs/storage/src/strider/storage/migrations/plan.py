@@ -15,7 +15,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 
-from strider.storage.errors import MigrationFailed
+from strider.storage.errors import InvalidMigrationRequest, MigrationFailed
 
 HEAD: Final = "head"
 BASE: Final = "base"
@@ -82,7 +82,7 @@ def revision_position(line: tuple[MigrationRevision, ...], name: str) -> int:
         if revision.name == name:
             return number
     known = ", ".join(revision.name for revision in line)
-    raise MigrationFailed(f"revision {name} is unknown to this version of Strider (known: {known})")
+    raise InvalidMigrationRequest(f"revision {name} is unknown to this version of Strider (known: {known})")
 
 
 def _plan(line: tuple[MigrationRevision, ...], start: int, end: int) -> MigrationPlan:
