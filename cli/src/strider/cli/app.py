@@ -15,14 +15,13 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from strider.runtime.settings.loader import strip_prefixes, validation_message
-
 from .arguments import unknown_name
 from .connections import KAFKA, POSTGRES, REDIS, override_environment
 from .exit_codes import CommandExit
 from .output import fail, print_text
 from .profiles import ProfileError, load_profile
 from .stdio import open_streams, run_command
+from .usage import refuse_empty_values, reported_usage
 
 COMMANDS: Final = {
     "crawl": "crawl",
@@ -57,6 +56,10 @@ ALIASES: Final = {"crawls": "runs"}
 class LazyCommands(TyperGroup):
     """The commands, each imported from its module when it is used."""
 
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        refuse_empty_values(self)
+
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # the library's signature
         """Return the commands in the order of the help text."""
         return list(COMMANDS)
@@ -65,22 +68,22 @@ class LazyCommands(TyperGroup):
         """Return the options; flags are shown without a type."""
         return _without_flag_types(super().get_params(ctx))
 
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Parse the options of the root command; invalid ones are reported as those of commands are."""
+        with reported_usage():
+            return super().make_context(*args, **options)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command of the first argument; an unknown one is refused with a suggestion."""
         name = args[0]
         if name not in COMMANDS and name not in ALIASES and not name.startswith("-"):
-            ctx.fail(unknown_name("command", name, COMMANDS))
+            fail(unknown_name("command", name, COMMANDS), CommandExit.USAGE)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; an invalid option is reported without the wording of the validating library."""
-        try:
+        """Run the command; invalid arguments are reported in one line."""
+        with reported_usage():
             return super().invoke(ctx)
-        except typer.BadParameter as wrong:
-            # The library that validated the value has the reason; typer's sentence wraps it.
-            problems: list[Any] = getattr(wrong.__cause__, "errors", list)()
-            wrong.message = validation_message(problems[0]) if problems else strip_prefixes(wrong.message)
-            raise
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import a command; None for an unknown name."""
@@ -92,6 +95,7 @@ class LazyCommands(TyperGroup):
         command = command.commands.get(name, command)
         command.name = name
         _hide_flag_types(command, ctx)
+        refuse_empty_values(command)
         return command
 
 

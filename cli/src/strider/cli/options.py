@@ -30,17 +30,9 @@ Yes = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be done; change nothing.")]
 
 
-def _not_empty(ctx: typer.Context, param: typer.CallbackParam, value: str) -> str:
-    """Refuse an empty value on the command line: most often a variable of a script that is not set."""
-    source = ctx.get_parameter_source(param.name or "")
-    if not value.strip() and source is not None and source.name == "COMMANDLINE":
-        raise typer.BadParameter("is empty; leave it out, or name a URL or mail address")
-    return value
-
-
 Contact = Annotated[
     str,
-    typer.Option(help="URL or mail address for site owners, part of the User-Agent.", callback=_not_empty),
+    typer.Option(help="URL or mail address for site owners, part of the User-Agent."),
 ]
 UserAgent = Annotated[str, typer.Option(help="User-Agent to send; default: ours with the contact.")]
 AllowPrivate = Annotated[

@@ -92,7 +92,7 @@ def test_rules_may_come_by_standard_input() -> None:
         pytest.param(["http://a b/", "--file", "-"], "is not a URL", id="no-url"),
         pytest.param(["ftp://a.test/", "--file", "-"], "only http and https", id="scheme"),
         pytest.param(["http://a.test/", "--file", "/nowhere/robots.txt"], "No such file", id="no-file"),
-        pytest.param(["http://a.test/", "--file", ""], "name a file", id="unset-file"),
+        pytest.param(["http://a.test/", "--file", ""], "--file: is empty; give a value", id="unset-file"),
     ],
 )
 def test_wrong_usage_is_reported_in_one_line(arguments: list[str], words: str) -> None:

@@ -61,8 +61,6 @@ def check(  # noqa: PLR0917  # options, which are given by name
 
 
 def _read_content(file: str) -> bytes:
-    if not file:
-        raise ValueError("--file is empty: name a file, or - for standard input")
     try:
         return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as failure:
