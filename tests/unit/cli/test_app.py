@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from strider.cli.app import COMMANDS, app
+from strider.contracts.seed_limits import MAX_DEPTH, SEED_RANGES
 
 
 @pytest.mark.req("S1.2.30")
@@ -107,8 +108,22 @@ def test_the_version_needs_no_client_library() -> None:
         pytest.param(
             ["fetch", "a.test", "--timeout", "900"], "--timeout: 900 is out of range, expected", id="bound"
         ),
-        pytest.param(
-            ["crawl", "a.test", "--max-pages", "-1"], "--max-pages: -1 is out of range, expected", id="least"
+        *(
+            pytest.param(
+                ["crawl", "a.test", option, value],
+                f"{option}: {value} is out of range, expected 0 to {most}",
+                id=f"{option} {value}",
+            )
+            for option, value, most in (
+                ("--max-depth", "11", MAX_DEPTH),
+                ("--max-depth", "-1", MAX_DEPTH),
+                *(
+                    (f"--{name.replace('_', '-')}", value, SEED_RANGES[name][1])
+                    for name in ("max_pages", "max_bytes", "max_seconds", "max_pages_per_host")
+                    for value in ("-1", str(10**20))
+                ),
+                ("--delay", "86401", SEED_RANGES["delay"][1]),
+            )
         ),
         pytest.param(
             ["fetch", "a.test", "--timeout", "nan"],

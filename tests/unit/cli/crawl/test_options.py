@@ -14,10 +14,6 @@ from strider.cli.crawl.request import BadCrawlRequest
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        pytest.param({"max_depth": 11}, "--max-depth is 11, expected 0 to 10", id="deeper than allowed"),
-        pytest.param({"max_depth": -1}, "--max-depth is -1, expected 0 to 10", id="without end"),
-        pytest.param({"max_pages": 10**20}, f"--max-pages is {10**20}, expected 0 to {10**12}", id="pages"),
-        pytest.param({"max_bytes": -1}, f"--max-bytes is -1, expected 0 to {10**18}", id="bytes"),
         pytest.param({"delay_seconds": float("nan")}, "--delay: must be a finite number", id="no number"),
     ],
 )

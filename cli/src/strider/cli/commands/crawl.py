@@ -43,16 +43,36 @@ Form = Annotated[ResultFormat, typer.Option("--format", help="Format of the line
 FromFile = Annotated[
     Path | None, typer.Option("--from", help="File of start URLs, one per line; # begins a comment.")
 ]
-MaxPages = Annotated[int, typer.Option(min=0, help="Most pages to fetch; 0: no limit.")]
-MaxBytes = Annotated[int, typer.Option(min=0, help="Most bytes to fetch, before decompression; 0: no limit.")]
-MaxPagesPerHost = Annotated[int, typer.Option(min=0, help="Most pages of one host; 0: no limit.")]
+MaxPages = Annotated[
+    int, typer.Option(min=0, max=SEED_RANGES["max_pages"][1], help="Most pages to fetch; 0: no limit.")
+]
+MaxBytes = Annotated[
+    int,
+    typer.Option(
+        min=0, max=SEED_RANGES["max_bytes"][1], help="Most bytes to fetch, before decompression; 0: no limit."
+    ),
+]
+MaxPagesPerHost = Annotated[
+    int,
+    typer.Option(
+        min=0, max=SEED_RANGES["max_pages_per_host"][1], help="Most pages of one host; 0: no limit."
+    ),
+]
 MaxPagesPerDomain = Annotated[
-    int, typer.Option(min=0, help="Most pages of one registrable domain; 0: no limit.")
+    int,
+    typer.Option(
+        min=0,
+        max=SEED_RANGES["max_pages_per_domain"][1],
+        help="Most pages of one registrable domain; 0: no limit.",
+    ),
 ]
 MaxDepth = Annotated[
-    int, typer.Option(help=f"Links to follow from a start URL, at most {MAX_DEPTH}; 0: the start pages only.")
+    int,
+    typer.Option(min=0, max=MAX_DEPTH, help="Links to follow from a start URL; 0: the start pages only."),
 ]
-MaxSeconds = Annotated[int, typer.Option(min=0, help="Stop after this time; 0: no limit.")]
+MaxSeconds = Annotated[
+    int, typer.Option(min=0, max=SEED_RANGES["max_seconds"][1], help="Stop after this time; 0: no limit.")
+]
 Scope = Annotated[ScopeOption, typer.Option(help="Scope of links to follow.")]
 Include = Annotated[
     list[str] | None, typer.Option(help="Follow only URLs that match this pattern; repeatable.")
@@ -69,7 +89,7 @@ Delay = Annotated[
     typer.Option(
         "--delay",
         min=0.0,
-        max=SEED_RANGES["delay"][1],
+        max=float(SEED_RANGES["delay"][1]),
         help="Crawl delay: seconds between two requests to a host; else STRIDER_HOST_DELAY.",
     ),
 ]

@@ -24,7 +24,6 @@ from strider.cli.fetch.settings import (
 from strider.cli.output import fail
 from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.events import CrawlSpecDeclared
-from strider.contracts.seed_limits import seed_range_error
 from strider.fetcher.adapters.http.tls import make_tls_context
 from strider.fetcher.settings import FetcherSettings
 from strider.messaging.errors import StartRefused
@@ -44,14 +43,6 @@ MAX_HEADER_BYTES: Final = 8 * 1024
 _TOKEN_CHARACTERS: Final = frozenset("!#$%&'*+-.^_`|~")
 _CONNECTION_HEADERS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 _LISTS: Final = frozenset({"urls", "include", "exclude", "headers"})
-_RANGE_CHECKED: Final = (
-    "max_depth",
-    "max_pages",
-    "max_bytes",
-    "max_seconds",
-    "max_pages_per_host",
-    "max_pages_per_domain",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +121,6 @@ def plan_crawl(options: CrawlOptions) -> CrawlPlan:
 
 
 def _crawl_spec(options: CrawlOptions, settings: CrawlSettings) -> CrawlSpecDeclared:
-    for name in _RANGE_CHECKED:
-        if fault := seed_range_error(
-            name, getattr(options, name), display_name=f"--{name.replace('_', '-')}"
-        ):
-            raise BadCrawlRequest(fault)
     return CrawlSpecDeclared(
         crawl_spec_id="",
         scope=options.scope,
