@@ -19,7 +19,7 @@ from .arguments import unknown_name
 from .connections import KAFKA, POSTGRES, REDIS, override_environment
 from .exit_codes import CommandExit
 from .output import fail, print_text
-from .profiles import ProfileError, load_profile
+from .profiles import ProfileError, find_profiles, load_profile
 from .stdio import open_streams, run_command
 from .usage import refuse_empty_values, reported_usage
 
@@ -164,9 +164,13 @@ def root(
             variables = load_profile(profile, os.environ, Path.cwd())
         except ProfileError as failure:
             fail(str(failure), CommandExit.USAGE)
-    given = {KAFKA.variable: kafka, POSTGRES.variable: postgres, REDIS.variable: redis}
-    variables |= {name: value for name, value in given.items() if value}
-    ctx.with_resource(override_environment(variables))
+    place = find_profiles(os.environ, Path.cwd())
+    sources = {name: f"{name} of profile {profile} in {place}" for name in variables}
+    for server, value in ((KAFKA, kafka), (POSTGRES, postgres), (REDIS, redis)):
+        if value:
+            variables[server.variable] = value
+            sources[server.variable] = server.option
+    ctx.with_resource(override_environment(variables, sources))
 
 
 def run() -> None:

@@ -46,11 +46,13 @@ class Server(NamedTuple):
     variable: str
     endpoint: str
     """Name in the state of the local stack, and of the part in `Unavailable`."""
+    schemes: tuple[str, ...] = ()
+    """Schemes of its URL; Kafka has none."""
 
 
 KAFKA: Final = Server("Kafka", "--kafka", "KAFKA_BOOTSTRAP_SERVERS", "kafka")
-POSTGRES: Final = Server("PostgreSQL", "--postgres", "POSTGRES_DSN", "postgres")
-REDIS: Final = Server("Redis", "--redis", "REDIS_URL", "redis")
+POSTGRES: Final = Server("PostgreSQL", "--postgres", "POSTGRES_DSN", "postgres", ("postgresql", "postgres"))
+REDIS: Final = Server("Redis", "--redis", "REDIS_URL", "redis", ("redis", "rediss", "unix"))
 SERVERS: Final = (KAFKA, POSTGRES, REDIS)
 
 
@@ -81,14 +83,29 @@ class MissingAddress(Exception):
         )
 
 
+_sources: Final[dict[str, str]] = {}
+"""Variable → the option or profile that gave its value to this command."""
+
+
+def at_source(error: str) -> str:
+    """Return an error about a variable under the name of what gave its value: option, profile or variable."""
+    variable = error.partition(" ")[0].rstrip(":")
+    source = _sources.get(variable)
+    if source is None:
+        return error
+    return source + error.removeprefix(variable).removesuffix(" (from environment)")
+
+
 @contextmanager
-def override_environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for the time of a command."""
+def override_environment(variables: Mapping[str, str], sources: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for the time of a command; `sources` names what gave each value."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
+    _sources.update(sources)
     try:
         yield
     finally:
+        _sources.clear()
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)
@@ -104,10 +121,20 @@ def find_address(server: Server) -> str:
 
 
 def require_address(server: Server, given: str = "") -> str:
-    """Return the address that was given, else the configured one. Raises MissingAddress."""
+    """Return the address that was given, else the configured one.
+
+    Raises MissingAddress, and StartRefused for an address that cannot be one of this server.
+    """
+    from strider.messaging.errors import StartRefused  # noqa: PLC0415  # as above
+    from strider.runtime.settings import types  # noqa: PLC0415
+
     address = given or find_address(server)
     if not address:
         raise MissingAddress(server)
+    try:
+        types.require_address(*server.schemes)(types.SecretUrl(address))
+    except ValueError as failure:
+        raise StartRefused(f"{'--dsn' if given else server.variable}: {failure}") from None
     return address
 
 
@@ -128,9 +155,9 @@ def reported_failures() -> Iterator[None]:
     try:
         yield
     except SettingsError as failure:
-        fail("; ".join(failure.problems), CommandExit.USAGE)
+        fail("; ".join(map(at_source, failure.problems)), CommandExit.USAGE)
     except (MissingAddress, StartRefused) as failure:
-        fail(str(failure), CommandExit.USAGE)
+        fail(at_source(str(failure)), CommandExit.USAGE)
     except MissingTopic as failure:
         fail(str(failure), CommandExit.UNAVAILABLE)
     except Unavailable as failure:
@@ -166,7 +193,7 @@ def find_broker(bootstrap: str, environment: Mapping[str, str], directory: Path)
     try:
         require_endpoints(tuple(part.strip() for part in servers.split(",")))
     except ValueError as failure:
-        fail(f"{'--bootstrap' if bootstrap else KAFKA.variable}: {failure}", CommandExit.USAGE)
+        fail(at_source(f"{'--bootstrap' if bootstrap else KAFKA.variable}: {failure}"), CommandExit.USAGE)
     connection = replace(
         kafka_connection(servers, environment), request_timeout_seconds=REQUEST_TIMEOUT_SECONDS
     )

@@ -114,7 +114,7 @@ def test_an_address_of_a_database_that_is_none_is_wrong_usage(capsys: pytest.Cap
         run_audit(Audited(dsn="nonsense"))
 
     assert ended.value.exit_code == 2
-    assert "POSTGRES_DSN is not a valid URL" in capsys.readouterr().err
+    assert "must be an address that begins with postgresql://" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", ["--min-agreement", "--least"])
