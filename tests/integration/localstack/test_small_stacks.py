@@ -171,8 +171,10 @@ def test_a_stack_without_contact_reports_what_is_crawled(place: Path) -> None:
     [
         pytest.param({"STRIDER_SHARDS": "many"}, ("up",), 2, "STRIDER_SHARDS: ", id="a-wrong-setting"),
         pytest.param({}, ("up", "--scale", "echo=x"), 2, "say NAME=N", id="a-wrong-scale"),
-        pytest.param({}, ("up", "--only", "cassandra"), 2, "unknown name cassandra", id="an-unknown-part"),
-        pytest.param({}, ("logs", "nobody"), 2, "no log of nobody", id="an-unknown-log"),
+        pytest.param(
+            {}, ("up", "--only", "cassandra"), 2, "no server or service 'cassandra'", id="an-unknown-part"
+        ),
+        pytest.param({}, ("logs", "nobody"), 2, "no log 'nobody'", id="an-unknown-log"),
         pytest.param(
             {"REDIS_URL": "redis://127.0.0.1:1/0"},
             ("up",),

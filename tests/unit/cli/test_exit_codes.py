@@ -134,7 +134,7 @@ def test_a_named_crawl_spec_or_job_that_does_not_exist_is_an_error(
         updated_at_ms=0,
     )
 
-    found = missing_name(job, spec_id, entries=[entry] * has_entry, specs={"abcd"})
+    found = missing_name(job, spec_id, known=[entry] * has_entry, specs={"abcd"})
 
     assert error in found
     assert bool(found) is bool(error)

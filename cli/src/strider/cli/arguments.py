@@ -17,9 +17,10 @@ _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:(?!\d+(?:/|$))", re.IGNORECASE)
 
 
 def closest(name: str, known: Iterable[str], *, cutoff: float = CUTOFF) -> str:
-    """Return the known name that is most similar; empty where none is similar."""
-    near = get_close_matches(name, list(known), n=1, cutoff=cutoff)
-    return near[0] if near else ""
+    """Return the known name that is most similar, else the first it begins; empty where none is similar."""
+    names = list(known)
+    near = get_close_matches(name, names, n=1, cutoff=cutoff)
+    return near[0] if near else next((each for each in names if name and each.startswith(name)), "")
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
-from strider.cli.arguments import closest
+from strider.cli.arguments import unknown_name
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AsJson, Yes
 from strider.cli.output import (
@@ -55,6 +55,7 @@ from strider.localstack.stack_state import (
     DesiredState,
     InvalidDesiredState,
     StackState,
+    UnknownPart,
     parse_only,
     parse_scale,
     read_state,
@@ -179,10 +180,7 @@ def logs(
     home = _home()
     wanted = set(names or ())
     if missing := wanted - _log_files(home).keys():
-        name = min(missing)
-        near = closest(name, _log_files(home))
-        hint = f"did you mean {near}?" if near else f"there are: {', '.join(_log_files(home)) or 'none'}"
-        fail(f"no log of {', '.join(sorted(missing))}; {hint}", CommandExit.USAGE)
+        fail(unknown_name("log", min(missing), _log_files(home)), CommandExit.USAGE)
     if not (follow_on or _log_files(home)):
         fail("no logs: nothing was started here; start it with: strider up", CommandExit.FAILED)
     find = _finder(home, wanted)
@@ -205,6 +203,8 @@ def _parse_request(only: str, scale: list[str], *, examples: bool) -> StartOptio
     try:
         names = parse_only(only, {*SERVERS, *services}) if only else None
         return StartOptions(only=names, examples=examples, scale=parse_scale(scale, services))
+    except UnknownPart as unknown:
+        fail(unknown_name("server or service", unknown.name, unknown.known), CommandExit.USAGE)
     except InvalidDesiredState as failure:
         fail(str(failure), CommandExit.USAGE)
 

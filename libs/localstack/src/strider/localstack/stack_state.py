@@ -56,6 +56,14 @@ def merge(
     return merged if merged == old else replace(merged, number=old.number + 1)
 
 
+class UnknownPart(InvalidDesiredState):
+    """A server or service that does not exist."""
+
+    def __init__(self, name: str, known: Collection[str]) -> None:
+        self.name, self.known = name, sorted(known)
+        super().__init__(f"unknown name {name}; known are: {', '.join(self.known) or 'none'}")
+
+
 def parse_only(text: str, known: Collection[str]) -> tuple[str, ...]:
     """Return the names in `kafka,postgres`, each of which must exist."""
     names = tuple(sorted({name.strip() for name in text.split(",") if name.strip()}))
@@ -78,7 +86,7 @@ def parse_scale(options: Sequence[str], services: Collection[str]) -> dict[str, 
 def _require_known(names: Sequence[str], known: Collection[str]) -> None:
     for name in names:
         if name not in known:
-            raise InvalidDesiredState(f"unknown name {name}; known are: {', '.join(sorted(known)) or 'none'}")
+            raise UnknownPart(name, known)
 
 
 def write_desired_state(path: Path, desired: DesiredState) -> None:
