@@ -128,6 +128,13 @@ def _print_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
+def _profile_variables(profile: str) -> dict[str, str]:
+    try:
+        return load_profile(profile, os.environ, Path.cwd())
+    except ProfileError as failure:
+        fail(str(failure), CommandExit.USAGE)
+
+
 @app.callback()
 def root(
     ctx: typer.Context,
@@ -158,12 +165,7 @@ def root(
 
     Exit codes are the same for every command: strider exit-codes.
     """
-    variables: dict[str, str] = {}
-    if profile:
-        try:
-            variables = load_profile(profile, os.environ, Path.cwd())
-        except ProfileError as failure:
-            fail(str(failure), CommandExit.USAGE)
+    variables = _profile_variables(profile) if profile else {}
     place = find_profiles(os.environ, Path.cwd())
     sources = {name: f"{name} of profile {profile} in {place}" for name in variables}
     for server, value in ((KAFKA, kafka), (POSTGRES, postgres), (REDIS, redis)):

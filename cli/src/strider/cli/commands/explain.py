@@ -90,10 +90,8 @@ async def _load_steps(
         by_id = {spec.crawl_spec_id: spec for spec in specs}
         run_control = await frontier.load_run_control()
         hosts, live = await load_group(frontier, group)
-    refused = None if entries or spec_id else await _read_refusal(subject, job)
-    now_ms = live.now_ms if live is not None else round(time.time() * 1000)
-    if error := missing_name(job, spec_id, known=[*entries, *filter(None, [refused])], specs=by_id):
-        fail(error, CommandExit.FAILED)
+    refused = None if entries else await _read_refusal(subject, job)
+    _refuse_missing(job, spec_id, known=[*entries, *filter(None, [refused])], specs=by_id)
     steps: dict[str, list[DecisionStep]] = {}
     found: list[EntryRecorded | None] = [*entries] or [None]
     for entry in found:
@@ -111,7 +109,7 @@ async def _load_steps(
             origin=subject.origin,
             agent=user_agent(crawl),
             allow_private=target.allows_private,
-            now_ms=now_ms,
+            now_ms=live.now_ms if live is not None else round(time.time() * 1000),
             respects_robots=crawl.respect_robots,
             wanted_spec=wanted,
         )
@@ -128,6 +126,11 @@ async def _read_refusal(subject: UrlSubject, job: str) -> Refusal | None:
     except (InfrastructureError, StoreRejected) as failure:
         warn(f"decisions not read, so that the crawl spec is unknown: {failure}")
         return None
+
+
+def _refuse_missing(job: str, spec_id: str, *, known: Sequence[object], specs: Collection[str]) -> None:
+    if error := missing_name(job, spec_id, known=known, specs=specs):
+        fail(error, CommandExit.FAILED)
 
 
 def missing_name(job: str, spec_id: str, *, known: Sequence[object], specs: Collection[str]) -> str:
