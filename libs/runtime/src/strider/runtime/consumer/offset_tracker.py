@@ -53,7 +53,5 @@ class OffsetTracker:
 
     @property
     def redelivery_span(self) -> int:
-        """Messages that would be redelivered after a crash now, those behind the first incomplete one
-        included.
-        """
+        """Messages from the first incomplete one on; a crash also repeats what completed since a commit."""
         return len(self._incomplete)

@@ -40,7 +40,7 @@ class ConsumerSettings:
     buffer_bytes: int = 64 * MIB
     """The same in bytes of keys and values. One poll may exceed it by one message of the largest size."""
     max_redelivery_span: int = 10_000
-    """Messages of one partition from its first incomplete one on: what a crash would redeliver."""
+    """Messages of one partition from its first incomplete one on, which a crash redelivers."""
     poll_records: int = 500
     poll_seconds: float = 0.5
     """Longest wait for new messages; a stop is noticed within it."""

@@ -1,8 +1,9 @@
 """Size limits of response bodies, and how much of a body is read once its head is known.
 
-A body over the limit is not begun, images and videos are not read, and of a body that is not wanted only so
-much is read that its connection can be reused. Decides by the head and the first bytes; the reading itself is
-in `adapters.http.request_runner`. Limits of heads are in `adapters.http.protocol`.
+A body announced as over the limit is not begun, and one that exceeds it unannounced is broken off. A body
+declared as image, audio, video or font is read only if it begins like markup. Of a body that is not wanted
+only so much is read that its connection can be reused. Decides by the head and the first bytes; the reading
+itself is in `adapters.http.request_runner`. Limits of heads are in `adapters.http.protocol`.
 """
 
 from __future__ import annotations

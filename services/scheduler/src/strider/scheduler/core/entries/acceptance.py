@@ -2,7 +2,7 @@
 
     unknown spec, too deep, too many redirects, forbidden address or port ──▶ refused, with its reason
     entry is open                                                         ──▶ known; a newer seed joins it
-    seen before                          ──▶ known; a newer seed, or one that wants a fresh copy, reopens it
+    seen before                          ──▶ known; reopened by a newer seed, or by a fresh copy without one
     never seen                                                            ──▶ accepted
 
 Takes the prior state of the entry as a value. Knows neither the seen-set nor the frontier log nor budgets.

@@ -2,9 +2,10 @@
 
     page fetched                        ──▶ in progress, until pages-settled
     redirect                            ──▶ `redirects`
-    429, Retry-After, a third 503       ──▶ requeued without counting a try; the host backs off
+    429, 503 with Retry-After, 3rd 503  ──▶ requeued without counting a try, closed at the eighth;
+                                            the host backs off
     5xx, broken connection, too slow    ──▶ retried after 1, 2, 4 s (`FETCH_RETRY`); then closed
-    no such name, bad certificate       ──▶ closed at once: the host does not exist
+    no such name, bad certificate       ──▶ closed at once (`host_unavailable`)
     4xx, too large, wrong type, policy  ──▶ closed at once
     failure of our own                  ──▶ requeued (`_requeue_own_failure`)
 

@@ -2,10 +2,10 @@
 
     run cancelled, its budget spent     ──▶ close; paused: due never, until the run resumes
     no crawl spec any more              ──▶ close
-    budget of its host exhausted        ──▶ close; nearly exhausted: wait until that is known
     host blocked beyond host patience   ──▶ close; blocked: wait
     robots.txt unknown                  ──▶ fetch it first; wait where its outcome may be unread
     robots.txt denies, or unreachable   ──▶ close, or wait
+    budget of run or host exhausted     ──▶ close; nearly exhausted: wait until that is known
     else                                ──▶ fetch
 
 Takes a leased entry and the state of its host group and origin. The crawl delay is not decided here: the
