@@ -126,12 +126,8 @@ def cancel(  # noqa: PLR0917  # options, which are given by name
 ) -> None:
     """Stop releasing requests and close queued URLs as cancelled. This cannot be undone."""
     command = _Command(JobEventKind.CANCEL, run_id, reason)
-    if dry_run:
-        _print_affected(command, bootstrap, as_json=as_json)
-        return
-    _check_job(command)
-    confirm(f"Cancel {run_id} and close its queued URLs? This cannot be undone.", is_confirmed=yes)
-    _publish(command, bootstrap, as_json=as_json)
+    question = f"Cancel {run_id} and close its queued URLs? This cannot be undone."
+    _end(command, question, bootstrap, is_confirmed=yes, dry_run=dry_run, as_json=as_json)
 
 
 @app.command()
@@ -145,12 +141,8 @@ def drop(  # noqa: PLR0917  # as above
 ) -> None:
     """Cancel a job and delete what the frontier knows of its URLs. This cannot be undone."""
     command = _Command(JobEventKind.DROP, run_id, reason)
-    if dry_run:
-        _print_affected(command, bootstrap, as_json=as_json)
-        return
-    _check_job(command)
-    confirm(f"Drop job {run_id} with all that is known of its URLs? This cannot be undone.", is_confirmed=yes)
-    _publish(command, bootstrap, as_json=as_json)
+    question = f"Drop job {run_id} with all that is known of its URLs? This cannot be undone."
+    _end(command, question, bootstrap, is_confirmed=yes, dry_run=dry_run, as_json=as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +168,19 @@ def _check_job(command: _Command) -> None:
         )
 
 
-def _publish(command: _Command, bootstrap: str, *, as_json: bool) -> None:
+def _end(
+    command: _Command, question: str, bootstrap: str, *, is_confirmed: bool, dry_run: bool, as_json: bool
+) -> None:
+    """Publish a command that cannot be undone, once it is confirmed; or print what it would end."""
     _check_job(command)
+    if dry_run:
+        _print_affected(command, bootstrap, as_json=as_json)
+        return
+    confirm(question, is_confirmed=is_confirmed)
+    _publish(command, bootstrap, as_json=as_json)
+
+
+def _publish(command: _Command, bootstrap: str, *, as_json: bool) -> None:
     results = run_with_broker(bootstrap, lambda target: _publish_to(target, command))
     if as_json:
         print_json(results)
@@ -209,7 +212,6 @@ def _print_affected(command: _Command, bootstrap: str, *, as_json: bool) -> None
         async with open_frontier_client(target) as frontier:
             return await _runs_of(frontier, command)
 
-    _check_job(command)
     runs = run_with_broker(bootstrap, load)
     if as_json:
         print_json([asdict(run) for run in runs])

@@ -179,9 +179,10 @@ def logs(
     """Print the logs of the processes, each line with the name of its process."""
     home = _home()
     wanted = set(names or ())
-    if missing := wanted - _log_files(home).keys():
-        fail(unknown_name("log", min(missing), _log_files(home)), CommandExit.USAGE)
-    if not (follow_on or _log_files(home)):
+    files = _log_files(home)
+    if missing := wanted - files.keys():
+        fail(unknown_name("log", min(missing), files), CommandExit.USAGE)
+    if not (follow_on or files):
         fail("no logs: nothing was started here; start it with: strider up", CommandExit.FAILED)
     find = _finder(home, wanted)
     for line in last_lines(find(), count):
