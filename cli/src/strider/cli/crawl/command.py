@@ -189,10 +189,11 @@ async def _run(plan: CrawlPlan, output: ResultWriter, session: CrawlSession) -> 
             crawl.collector.add_written(line)
     # The output on the same terminal would mix with it.
     has_terminal = sys.stderr.isatty() and not (plan.output is None and sys.stdout.isatty())
-    progress = CrawlProgressLine(is_shown=has_terminal and not plan.is_quiet)
+    is_shown = has_terminal and not plan.is_quiet
+    progress = CrawlProgressLine(is_shown=is_shown)
     with _handle_signals(crawl, session), _deadline(crawl, plan.max_seconds):
         try:
-            end = await crawl.run(state=session.state, on_progress=progress)
+            end = await crawl.run(state=session.state, on_progress=progress if is_shown else None)
         finally:
             progress.clear()
             await crawl.close()

@@ -101,7 +101,7 @@ class CrawlRunner:
         self._stop.set()
 
     async def run(
-        self, *, state: CrawlState | None = None, on_progress: OnProgress = lambda _: None
+        self, *, state: CrawlState | None = None, on_progress: OnProgress | None = None
     ) -> CrawlEnd:
         """Crawl until the run is complete, or until a stop is requested."""
         if state is not None:
@@ -144,7 +144,11 @@ class CrawlRunner:
         await publisher.close()
 
     async def _run_pipeline(
-        self, pipeline: ServicePipeline, owner: Scheduler, state: CrawlState | None, on_progress: OnProgress
+        self,
+        pipeline: ServicePipeline,
+        owner: Scheduler,
+        state: CrawlState | None,
+        on_progress: OnProgress | None,
     ) -> CrawlEnd:
         self.collector.failed = asyncio.get_running_loop().create_future()
         running = asyncio.create_task(pipeline.run(), name="services")
@@ -210,7 +214,7 @@ class CrawlRunner:
         pipeline: ServicePipeline,
         state: CrawlState | None,
         monitor: RobotsWaitMonitor,
-        on_progress: OnProgress,
+        on_progress: OnProgress | None,
     ) -> None:
         """Save the state and report progress, twice a second; raises CrawlFailed when all messages fail."""
         while True:
@@ -221,7 +225,8 @@ class CrawlRunner:
             await self._save(state)
             if reason := pipeline.dead_letter_flood():
                 raise CrawlFailed(f"stopped, as nearly all messages fail: {reason}")
-            on_progress(self.progress(await monitor.waits()))
+            if on_progress is not None:  # looking for waits reads all open entries
+                on_progress(self.progress(await monitor.waits()))
 
     async def _save(self, state: CrawlState | None, *, is_complete: bool = False) -> None:
         if state is not None:
