@@ -18,6 +18,7 @@ from strider.cli.app import app
 from strider.cli.exit_codes import CommandExit
 from strider.cli.output import (
     ProgressLine,
+    counted,
     fail,
     print_fields,
     print_json,
@@ -183,3 +184,11 @@ def _rest(terminal: int) -> bytes:
     except OSError:
         pass
     return output
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "text"),
+    [(1, "host active", "1 host active"), (0, "page", "0 pages"), (2, "entry open", "2 entries open")],
+)
+def test_a_count_agrees_with_its_noun(count: int, noun: str, text: str) -> None:
+    assert counted(count, noun) == text

@@ -35,6 +35,14 @@ def print_text(
     print(text, end=end, flush=flush, file=stream)
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 entry`, `2 entries`; of a phrase, the first word is the noun."""
+    first, _, rest = noun.partition(" ")
+    if count != 1:
+        first = f"{first[:-1]}ies" if first.endswith("y") else f"{first}s"
+    return f"{count} {first} {rest}".rstrip()
+
+
 def json_text(
     value: Any,
     *,

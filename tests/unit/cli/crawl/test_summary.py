@@ -44,8 +44,8 @@ def test_people_get_a_few_lines() -> None:
     lines = summary_text(a_tally(), 2.5, is_complete=False, given_up=1).splitlines()
 
     assert lines[0] == "stopped: 2 pages in 2.5 s"
-    assert "  and 4 refused links without a line of their own" in lines
-    assert any("1 messages were dead-lettered" in line for line in lines)
+    assert "  refused links without a line of their own: 4" in lines
+    assert any("dead-lettered: 1 message, which" in line for line in lines)
     assert lines[-2].split() == ["slow.test", "800", "ms", "per", "page"]
 
 

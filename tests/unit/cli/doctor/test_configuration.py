@@ -10,7 +10,10 @@ import pytest
 from strider.cli.doctor.checks import CheckFinding, run_checks
 from strider.cli.doctor.configuration import configuration_checks
 
-NOWHERE: Mapping[str, str] = {"XDG_CONFIG_HOME": "/nonexistent"}
+NOWHERE: Mapping[str, str] = {
+    "XDG_CONFIG_HOME": "/nonexistent",
+    "STRIDER_CONTACT": "https://example.org/bot",
+}
 
 
 def findings(directory: Path, **environment: str) -> list[CheckFinding]:
@@ -22,6 +25,7 @@ def test_an_empty_environment_has_no_problem(tmp_path: Path) -> None:
     assert [(each.name, each.status, each.remedy) for each in findings(tmp_path)] == [
         ("settings", "ok", ""),
         ("names", "ok", ""),
+        ("contact", "ok", ""),
         ("profiles", "ok", ""),
     ]
 
@@ -42,6 +46,15 @@ def test_a_misspelt_name_is_found_with_the_one_that_was_meant(
     assert [(each.status, meant in each.remedy, name in each.detail) for each in found] == [
         (status, True, True)
     ]
+
+
+def test_a_missing_contact_is_reported_with_its_consequence(tmp_path: Path) -> None:
+    found = [each for each in findings(tmp_path, STRIDER_CONTACT="") if each.name == "contact"]
+
+    assert [(each.status, each.detail) for each in found] == [
+        ("warning", "STRIDER_CONTACT is not set: only loopback addresses are crawled")
+    ]
+    assert found[0].remedy == "set STRIDER_CONTACT to a URL or mail address for site owners"
 
 
 @pytest.mark.parametrize("name", ["KAFKA_HOME", "POSTGRES_DB", "REDIS_VERSION", "HOME"])

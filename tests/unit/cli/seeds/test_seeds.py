@@ -107,7 +107,7 @@ def test_a_bad_line_has_its_sentence_and_its_place(text: str, why: str) -> None:
 @pytest.mark.parametrize("name", ["include", "exclude"])
 def test_patterns_are_tried_before_the_first_line(name: str) -> None:
     """An invalid pattern would exclude everything, or nothing."""
-    assert a_reader(**{name: ["["]}).option_error().startswith(f"{name}: '[': unpaired bracket")
+    assert a_reader(**{name: ["["]}).option_error().startswith(f"--{name}: '[': unpaired bracket")
 
 
 def test_a_depth_of_0_is_refused_with_what_works() -> None:
@@ -125,14 +125,15 @@ def test_a_depth_of_0_is_refused_with_what_works() -> None:
 def test_options_are_tried_before_the_first_line() -> None:
     """A wrong option is one mistake, not a million."""
     assert a_reader(max_depth=2).option_error() == ""
-    assert a_reader(delay=-1.0).option_error() == "--delay is -1.0, expected 0 to 86400"
+    assert a_reader(delay=-1.0).option_error() == "--delay is -1, expected 0 to 86400"
     assert a_reader(delay=float("nan")).option_error() == "--delay is nan, expected 0 to 86400"
     assert a_reader(max_depth=11).option_error() == "--max-depth is 11, expected 0 to 10"
-    assert a_reader(include=["re:("]).option_error() == "include: 're:(': missing ): ("
+    assert a_reader(include=["re:("]).option_error() == "--include: 're:(': missing ): ("
     assert (
         a_reader(headers={"Host": "x"}).option_error()
-        == "headers: Host is set by the crawler and cannot be changed"
+        == "--header: Host is set by the crawler and cannot be changed"
     )
+    assert a_reader(job_id="a b").option_error() == "--job contains a blank, a brace or a control character"
 
 
 def test_private_addresses_are_sent_with_a_warning() -> None:

@@ -111,7 +111,7 @@ def test_a_field_that_pages_had_and_lost_is_found(version: str, what: str) -> No
     (found,) = audit_pages([*older, *newer], NOW)
 
     assert (found.kind, found.field, found.what, found.pages) == ("changed", "author", what, 12)
-    assert "24 pages audited, 1 findings" in audit_as_text([found], 24)
+    assert "24 pages audited, 1 finding\n" in audit_as_text([found], 24)
 
 
 def test_text_that_all_pages_share_is_left_out() -> None:

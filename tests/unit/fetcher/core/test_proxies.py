@@ -35,6 +35,7 @@ def test_proxy_urls_are_parsed(url: str, proxy: Proxy, name: str) -> None:
     [
         pytest.param("ftp://geheim@p.test", id="scheme"),
         pytest.param("http://", id="none"),
+        pytest.param("geheim", id="word"),
         pytest.param("http://u:geheim@p.test:0", id="no-port"),
         pytest.param("http://u:geheim@p.test:70000", id="large-port"),
         pytest.param("http://u:geheim@p.test/path", id="path"),

@@ -87,7 +87,7 @@ SAID = tuple("abcdefghijklmno")
         pytest.param({"from_beginning": True}, "abcdefghijklmno", id="all"),
         pytest.param({"from_beginning": True, "limit": 3}, "abc", id="the first three"),
         pytest.param({"offset": 12}, "mno", id="from an offset"),
-        pytest.param({"offset": 99}, "", id="from beyond the end"),
+        pytest.param({"offset": 15}, "", id="from the next offset"),
         pytest.param({"offset": -5}, "abcdefghijklmno", id="from before the beginning"),
         pytest.param({"since": START + timedelta(minutes=13)}, "no", id="from a time"),
         pytest.param({"since": START + timedelta(days=9)}, "", id="from the future"),
@@ -193,3 +193,13 @@ async def test_a_missing_topic_or_partition_is_refused(name: str, wish: TailOpti
 
     with pytest.raises(StartRefused, match=why):
         await anext(tail.read(name, ECHOES, wish))
+
+
+def test_an_offset_that_no_partition_has_reached_is_refused_with_the_next_ones() -> None:
+    world = World(partitions=2)
+    world.say("only one")
+
+    with pytest.raises(StartRefused, match=r"no message at offset 2 yet.*: 0: 1, 1: 0"):
+        asyncio.run(world.texts(offset=2))
+
+    assert asyncio.run(world.texts(offset=1)) == []

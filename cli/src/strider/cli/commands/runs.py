@@ -19,7 +19,16 @@ from strider.cli.frontier.client import FrontierClient, open_frontier_client
 from strider.cli.frontier.run_log import print_run_log
 from strider.cli.frontier.task_counts import count_tasks
 from strider.cli.options import AsJson, AsJsonLines, Bootstrap, DryRun, Yes
-from strider.cli.output import confirm, fail, print_fields, print_json, print_listing, print_text, warn
+from strider.cli.output import (
+    confirm,
+    counted,
+    fail,
+    print_fields,
+    print_json,
+    print_listing,
+    print_text,
+    warn,
+)
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.ids import ADHOC_JOB_ID
 from strider.frontier.redis.inspection import RunSnapshot, RunsSnapshot
@@ -187,9 +196,8 @@ def _publish(command: _Command, bootstrap: str, *, as_json: bool) -> None:
         return
     for each in results:
         already = "" if each["is_new"] else " already"
-        print_text(
-            f"{each['id']} {run_state_text(RunState(each['state']))}{already}; {each['open']} entries open"
-        )
+        state = run_state_text(RunState(each["state"]))
+        print_text(f"{each['id']} {state}{already}; {counted(each['open'], 'entry open')}")
 
 
 async def _publish_to(target: BrokerTarget, command: _Command) -> list[dict[str, Any]]:
@@ -217,7 +225,8 @@ def _print_affected(command: _Command, bootstrap: str, *, as_json: bool) -> None
         print_json([asdict(run) for run in runs])
         return
     for run in runs:
-        print_text(f"would {command.kind.value} {run.execution_id} ({run.state}, {run.open} entries open)")
+        still_open = counted(run.open, "entry open")
+        print_text(f"would {command.kind.value} {run.execution_id} ({run.state}, {still_open})")
 
 
 async def _runs_of(frontier: FrontierClient, command: _Command) -> list[RunView]:

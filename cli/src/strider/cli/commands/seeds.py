@@ -18,7 +18,7 @@ import typer
 from strider.cli.connections import BrokerTarget, run_with_broker
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import Bootstrap, ExtractionOption, Headers
-from strider.cli.output import fail, json_text, print_status, print_text, warn
+from strider.cli.output import counted, fail, json_text, print_status, print_text, warn
 from strider.cli.seeds.reader import BadLine, InputLine, SeedReader, parse_pairs, parse_url_list
 from strider.cli.seeds.sender import SeedSender, SendCounters, SendListener
 from strider.cli.stdio import discard_stdout
@@ -132,7 +132,7 @@ def add(  # noqa: PLR0917  # options, which are given by name
     given = dict(locals())
     for name in ("urls", "from_file", "bootstrap", "as_json"):
         del given[name]
-    given |= {"metadata": _pairs(metadata, "="), "headers": _pairs(headers, ":")}
+    given |= {"metadata": _pairs("--metadata", metadata, "="), "headers": _pairs("--header", headers, ":")}
     _add(
         {name: value for name, value in given.items() if _is_given(value)},
         urls,
@@ -159,11 +159,11 @@ def _add(
     raise typer.Exit(CommandExit.DONE if is_complete else CommandExit.USAGE)
 
 
-def _pairs(texts: list[str] | None, separator: str) -> Mapping[str, str]:
+def _pairs(option: str, texts: list[str] | None, separator: str) -> Mapping[str, str]:
     try:
         return parse_pairs(texts or (), separator)
     except ValueError as failure:
-        fail(str(failure), CommandExit.USAGE)
+        fail(f"{option} {failure}", CommandExit.USAGE)
 
 
 def _open(from_file: Path | None, *, is_piped: bool) -> tuple[BinaryIO | None, str]:
@@ -173,7 +173,7 @@ def _open(from_file: Path | None, *, is_piped: bool) -> tuple[BinaryIO | None, s
         try:
             return from_file.open("rb"), str(from_file)
         except OSError as failure:
-            fail(f"{from_file}: {failure.strerror}", CommandExit.USAGE)
+            fail(f"--from {from_file}: {failure.strerror}", CommandExit.USAGE)
     return (sys.stdin.buffer, "-") if is_piped else (None, "")
 
 
@@ -195,7 +195,7 @@ async def _send(
         fail(f"cannot read the input: {failure.strerror}", CommandExit.USAGE)
     except Unavailable:
         if sender.counters.sent:
-            print_status(f"{sender.counters.sent} seeds were acknowledged before the failure")
+            print_status(f"acknowledged before the failure: {counted(sender.counters.sent, 'seed')}")
         raise
     finally:
         await bus.close()
@@ -233,10 +233,8 @@ class _SeedPrinter:
     def print_total(self, counters: SendCounters) -> None:
         """Print the totals where not every seed was printed."""
         if not self._as_json and (counters.sent > MAX_PRINTED or counters.bad):
-            _print(
-                f"{counters.sent} sent to {SEEDS_SUBMITTED.name} ({len(counters.partitions)} partitions), "
-                f"{counters.bad} refused"
-            )
+            spread = counted(len(counters.partitions), "partition")
+            _print(f"{counters.sent} sent to {SEEDS_SUBMITTED.name} ({spread}), {counters.bad} refused")
 
 
 def _print(line: str) -> None:

@@ -20,7 +20,7 @@ from strider.cli.connections import BrokerTarget, open_schema_registry, run_with
 from strider.cli.exit_codes import CommandExit
 from strider.cli.messages import check_conditions, message_json, parse_since, parse_where
 from strider.cli.options import AsJson, Bootstrap, DryRun
-from strider.cli.output import fail, print_json, print_listing, print_text
+from strider.cli.output import counted, fail, print_json, print_listing, print_text
 from strider.contracts import TOPICS, Topic
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
@@ -197,10 +197,10 @@ def _print_report(report: TopicApplyReport, *, as_json: bool, would: str) -> Non
     for line in _changes(report.plan, would):
         print_text(line)
     for group, count in report.offsets.items():
-        print_text(f"{would}commit first offsets of {group} on {count} partitions")
+        print_text(f"{would}commit first offsets of {group} on {counted(count, 'partition')}")
     for group, count in report.busy.items():
         print_text(
-            f"refused: {group} has no offsets on {count} partitions and has members; "
+            f"refused: {group} has no offsets on {counted(count, 'partition')} and has members; "
             "stop its service and repeat the command"
         )
     for refused in report.plan.refused:
@@ -212,7 +212,9 @@ def _print_report(report: TopicApplyReport, *, as_json: bool, would: str) -> Non
 
 
 def _changes(plan: TopicPlan, would: str) -> list[str]:
-    created = [f"{would}create {topic.name} with {topic.partitions} partitions" for topic in plan.create]
+    created = [
+        f"{would}create {topic.name} with {counted(topic.partitions, 'partition')}" for topic in plan.create
+    ]
     altered = [
         f"{would}change {change.topic}: {setting} from {before or 'nothing'} to {after}"
         for change in plan.alter

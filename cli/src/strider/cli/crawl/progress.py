@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Final
 
 from strider.cli.fetch.settings import is_loopback
-from strider.cli.output import ProgressLine
+from strider.cli.output import ProgressLine, counted
 from strider.contracts.seed_limits import DEEP_CRAWL_DEPTH
 from strider.runtime.settings.base import CrawlSettings
 from strider.scheduler.core.hosts.robots_waits import RobotsWait
@@ -77,13 +77,14 @@ class CrawlProgressLine:
         now = monotonic()
         if progress.robots_waits:
             waiting = waits_text(progress.robots_waits, now_ms=progress.now_ms)
-            self._line.show(f"{progress.pages} pages  {waiting}")
+            self._line.show(f"{counted(progress.pages, 'page')}  {waiting}")
             return
         rate = (progress.pages - self._pages) / max(now - self._updated_at, 0.001)
         self._updated_at, self._pages = now, progress.pages
         self._line.show(
-            f"{progress.pages} pages  {rate:.1f}/s  {progress.queued} queued  "
-            f"{progress.in_flight} in flight  {progress.errors} errors  {progress.active_hosts} hosts active"
+            f"{counted(progress.pages, 'page')}  {rate:.1f}/s  {progress.queued} queued  "
+            f"{progress.in_flight} in flight  {counted(progress.errors, 'error')}  "
+            f"{counted(progress.active_hosts, 'host active')}"
         )
 
     def clear(self) -> None:

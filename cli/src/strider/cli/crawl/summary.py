@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
 
-from strider.cli.output import json_text
+from strider.cli.output import counted, json_text
 
 from .results import FAILED, OUTCOMES, PAGE, REJECTED
 
@@ -37,7 +37,7 @@ class CrawlCounters:
     def count(self, outcome: str, reason: str) -> None:
         """Count a URL by outcome and reason."""
         self.outcomes[outcome] += 1
-        if reason:
+        if reason and reason != outcome:
             self.reasons[f"{outcome}: {reason}"] += 1
 
     def count_page(self, host: str, milliseconds: float) -> None:
@@ -102,7 +102,7 @@ def _summary_lines(
     counters: CrawlCounters, seconds: float, *, is_complete: bool, given_up: int
 ) -> Iterator[str]:
     word = "complete" if is_complete else "stopped"
-    yield f"{word}: {counters.pages} pages in {seconds:.1f} s"
+    yield f"{word}: {counted(counters.pages, 'page')} in {seconds:.1f} s"
     for outcome in OUTCOMES:
         if counters.outcomes[outcome]:
             yield f"  {outcome:<11}{counters.outcomes[outcome]:>8}"
@@ -111,9 +111,9 @@ def _summary_lines(
         for reason, count in counters.reasons.most_common(SHOWN_REASONS):
             yield f"  {reason:<36}{count:>8}"
     if counters.unlisted:
-        yield f"  and {counters.unlisted} refused links without a line of their own"
+        yield f"  refused links without a line of their own: {counters.unlisted}"
     if given_up:
-        yield f"  and {given_up} messages were dead-lettered, which is a bug in strider: see the log above"
+        yield f"  dead-lettered: {counted(given_up, 'message')}, which is a bug in strider: see the log above"
     if hosts := slowest_hosts(counters):
         yield "slowest hosts:"
         for name, milliseconds in hosts.items():

@@ -29,6 +29,7 @@ from strider.runtime.settings.loader import (
 from .checks import Check, CheckFinding, CheckStatus
 
 AREA: Final = "configuration"
+CONTACT_VARIABLE: Final = "STRIDER_CONTACT"
 UNGUARDED_PREFIX: Final = "CRAWLER_"
 """Beginning of settings of which services do not refuse unknown ones."""
 MASK: Final = "**********"
@@ -42,6 +43,7 @@ def configuration_checks(environment: Mapping[str, str], directory: Path) -> Ite
     """Return the checks."""
     yield Check(AREA, "settings", lambda: _check_values(environment))
     yield Check(AREA, "names", lambda: _check_names(environment))
+    yield Check(AREA, "contact", lambda: _check_contact(environment))
     yield Check(AREA, "profiles", lambda: _check_profiles(environment, directory))
 
 
@@ -124,6 +126,15 @@ def _check_names(environment: Mapping[str, str]) -> Sequence[CheckFinding]:
             detail = f"{name} is not a setting of strider, but looks like {near}"
             found.append(_finding("names", CheckStatus.WARNING, detail, f"did you mean {near}?"))
     return found or [_finding("names", CheckStatus.OK, "no unknown variable")]
+
+
+def _check_contact(environment: Mapping[str, str]) -> Sequence[CheckFinding]:
+    """Report a missing contact, without which only loopback is crawled."""
+    if environment.get(CONTACT_VARIABLE) or environment.get(f"{CONTACT_VARIABLE}_FILE"):
+        return [_finding("contact", CheckStatus.OK, "site owners can write to the contact")]
+    detail = f"{CONTACT_VARIABLE} is not set: only loopback addresses are crawled"
+    remedy = f"set {CONTACT_VARIABLE} to a URL or mail address for site owners"
+    return [_finding("contact", CheckStatus.WARNING, detail, remedy)]
 
 
 def _check_profiles(environment: Mapping[str, str], directory: Path) -> Sequence[CheckFinding]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from strider.cli.connections import KAFKA, POSTGRES, REDIS, SERVERS, Server
+from strider.cli.output import counted
 from strider.frontier.redis.admin import READY, ShardAdmin
 from strider.localstack.errors import StackNotReady
 from strider.localstack.plan.endpoints import VARIABLES, common_settings, kafka_connection, read_endpoints
@@ -120,7 +121,7 @@ def _topics_finding(plan: TopicPlan, count: int) -> CheckFinding:
 def _offsets_finding(lacking: Mapping[str, int]) -> CheckFinding:
     """Return the finding about consumer groups without committed offsets, which services need to start."""
     if lacking:
-        groups = ", ".join(f"{group} ({count} partitions)" for group, count in lacking.items())
+        groups = ", ".join(f"{group} ({counted(count, 'partition')})" for group, count in lacking.items())
         detail = f"groups without committed offsets: {groups}"
         return _finding("offsets", CheckStatus.FAULT, detail, "strider topics apply")
     return _finding("offsets", CheckStatus.OK, "every consumer group has committed offsets")

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from strider.cli.output import counted
 from strider.contracts.generated.enums import (
     BlockReason,
     DeadLetterReason,
@@ -64,7 +65,7 @@ class UrlFact:
 def page_fact(row: Mapping[str, Any]) -> UrlFact:
     """Return the fact of a stored page."""
     parts = [f"status {row['status_code']}", row["content_type"], f"depth {row['depth']}"]
-    parts += [f"{row['text_length']} characters", f"{row['links_count']} links"]
+    parts += [counted(row["text_length"], "character"), counted(row["links_count"], "link")]
     title = f", titled {row['title']!r}" if row["title"] else ""
     since = row["first_crawled_at"]
     before = f"; known since {time_text(since)}" if since != row["crawled_at"] else ""

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from strider.cli.crawl.request import BadCrawlRequest, parse_seed
 from strider.cli.exit_codes import CommandExit
-from strider.cli.output import fail, json_text, log_to_stderr, print_text, warn
+from strider.cli.output import counted, fail, json_text, log_to_stderr, print_text, warn
 from strider.urls import RefusedUrl, to_wire_url
 
 from .fields import failed_fields, is_parsed, page_text
@@ -112,7 +112,7 @@ async def _parse_many(options: ParseOptions) -> CommandExit:
             unparsed += not is_parsed(fields)
             print_text(json_text(fields, ascii_only=False), stream=out)
     if unparsed:
-        warn(f"{unparsed} pages could not be parsed; their lines have the reason")
+        warn(f"{counted(unparsed, 'page')} could not be parsed, for the reason in the output line")
     return CommandExit.FAILED if unparsed else CommandExit.DONE
 
 

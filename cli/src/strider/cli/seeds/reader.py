@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
@@ -114,6 +115,10 @@ ZERO_DEPTH: Final = (
     "or give --scope listed to fetch the given URLs only"
 )
 
+_OPTIONS: Final = {"job_id": "--job", "headers": "--header", "extraction": "--extract"}
+"""Options that are not spelt like their field."""
+_LEADING_FIELD: Final = re.compile(r"(?P<name>[a-z_]+)(?=[: ])")
+
 _NO_POSITION: Final = SeedPosition("", 0, 0)
 _REASON_TEXTS: Final = {
     "bad_url": "not a URL",
@@ -165,13 +170,12 @@ class SeedReader:
             return ZERO_DEPTH
         for name, value in self._options.items():
             # JSON has no NaN and no infinity, and its error would name no option.
-            option = f"--{name.replace('_', '-')}"
             if isinstance(value, int | float) and (
-                fault := seed_range_error(name, value, display_name=option)
+                fault := seed_range_error(name, value, display_name=option_of_field(name))
             ):
                 return fault
         probe = self.read(InputLine("", PROBE_URL))
-        return probe.reason if isinstance(probe, BadLine) else ""
+        return _under_option(probe.reason) if isinstance(probe, BadLine) else ""
 
     def read(self, line: InputLine) -> SeedMessage | BadLine:
         """Parse and validate one line."""
@@ -197,6 +201,19 @@ class SeedReader:
         self._codec.decode(SEEDS_SUBMITTED, text.encode())
         fields: dict[str, Any] = json.loads(text)
         return {name: value for name, value in fields.items() if value is not None}, ""
+
+
+def option_of_field(name: str) -> str:
+    """Return the option that sets a field of the seeds."""
+    return _OPTIONS.get(name) or f"--{name.replace('_', '-')}"
+
+
+def _under_option(reason: str) -> str:
+    """Name the option instead of the field that an error starts with."""
+    field = _LEADING_FIELD.match(reason)
+    if field is None or field["name"] not in SeedSubmitted.__dataclass_fields__:
+        return reason
+    return option_of_field(field["name"]) + reason[field.end() :]
 
 
 def parse_pairs(texts: Iterable[str], separator: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from strider.cli.connections import POSTGRES, open_postgres, require_address, run_reported
 from strider.cli.exit_codes import CommandExit
-from strider.cli.output import json_text, print_text, table_text
+from strider.cli.output import counted, json_text, print_text, table_text
 
 MIN_PAGES: Final = 10
 """Pages of a site or version below which nothing is concluded."""
@@ -220,7 +220,7 @@ def audit_json(findings: Sequence[AuditFinding], pages: int) -> str:
 
 def audit_text(findings: Sequence[AuditFinding], pages: int) -> str:
     """Return the findings as lines for people."""
-    total = f"{pages} pages audited, {len(findings)} findings"
+    total = f"{counted(pages, 'page')} audited, {counted(len(findings), 'finding')}"
     if not findings:
         return total
     rows = [

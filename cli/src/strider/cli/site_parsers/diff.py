@@ -13,7 +13,7 @@ from typing import Any
 
 from strider.cli.connections import BrokerTarget, open_schema_registry
 from strider.cli.exit_codes import CommandExit
-from strider.cli.output import json_text, print_text, table_text, warn
+from strider.cli.output import counted, json_text, print_text, table_text, warn
 from strider.contracts import Topic
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
@@ -100,7 +100,8 @@ def comparison_json(comparison: FieldComparison) -> str:
 
 def comparison_text(comparison: FieldComparison) -> str:
     """Return the comparison as lines for people, the least agreement first."""
-    lines = [f"{comparison.pages} pages compared; {comparison.unmatched} only parsed by the shadow parser"]
+    compared = counted(comparison.pages, "page")
+    lines = [f"{compared} compared; {comparison.unmatched} only parsed by the shadow parser"]
     lines += [
         f"  {live} against {shadow}: {pages}" for (live, shadow), pages in comparison.versions.most_common()
     ]

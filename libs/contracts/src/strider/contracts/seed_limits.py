@@ -69,4 +69,6 @@ def seed_range_error(name: str, value: float, *, display_name: str = "") -> str:
 
 def _range_error(called: str, value: float, bounds: tuple[int, int]) -> str:
     least, most = bounds
-    return "" if least <= value <= most else f"{called} is {value}, expected {least} to {most}"
+    if least <= value <= most:
+        return ""
+    return f"{called} is {str(value).removesuffix('.0')}, expected {least} to {most}"

@@ -68,6 +68,7 @@ class TopicTail:
         reader = await self._bus.reader(await self._partitions(name, options))
         try:
             ends = await reader.end_offsets(reader.assignment())
+            _refuse_future_offset(name, options, ends)
             await self._seek_to_start(reader, options, ends)
             lines = self._messages(reader, topic, options, None if options.follow else ends)
             chosen = (
@@ -142,6 +143,16 @@ class TopicTail:
         except DecodeError as failure:
             return TailedMessage(record, reason=failure.reason, detail=failure.detail)
         return TailedMessage(record, event)
+
+
+def _refuse_future_offset(name: str, options: TailOptions, ends: Mapping[TopicPartition, int]) -> None:
+    """Refuse a start that no partition has reached."""
+    if options.offset is None or any(options.offset <= end for end in ends.values()):
+        return
+    next_offsets = ", ".join(f"{place.partition}: {end}" for place, end in sorted(ends.items()))
+    raise StartRefused(
+        f"{name} has no message at offset {options.offset} yet; next offset by partition: {next_offsets}"
+    )
 
 
 def matches(message: TailedMessage, where: Sequence[tuple[str, str]]) -> bool:

@@ -57,6 +57,8 @@ def parse_proxy_url(url: str) -> Proxy:
     if match is None:
         raise ValueError("a proxy is written scheme://user:password@host:port; special characters as %2F")
     scheme = (match["scheme"] or "").lower()
+    if not scheme and match["port"] is None:
+        raise ValueError("a proxy without a scheme needs a port: write host:port or http://host")
     protocol = _SCHEME_ALIASES.get(scheme, scheme)
     if protocol not in _DEFAULT_PORTS:
         raise ValueError("a proxy URL begins with http://, https:// or socks5://")
