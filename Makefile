@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Most tests wait for real servers most of their time: five lanes fill two cores. Fewer need less memory (1.5 GB each).
 LANES := 5
 
-.PHONY: help setup demo demo-kafka test test-fast lint format types contracts lock up down status logs bench extraction faults slow wheels docs clean
+.PHONY: help setup demo demo-kafka test test-fast lint format types contracts lock up down status logs bench extraction faults reliability slow wheels docs clean
 
 help: ## explain the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}'
@@ -67,6 +67,11 @@ faults: setup ## the long fault tests: kills, pauses, floods; prints what was lo
 	$(PYTEST) tests/faults -s --timeout 1200
 	$(PYTEST) tests/e2e -q -m slow
 	$(PYTEST) tests/unit -q -m slow
+
+reliability: setup ## run the tests that docs/reliability.md names, and write it with their figures (LONG=1: the long ones too)
+	@mkdir -p .strider && rm -f .strider/figures.jsonl
+	STRIDER_FIGURES=$(CURDIR)/.strider/figures.jsonl $(PYTEST) tests -m "fault$(if $(LONG),, and not slow)" -n $(LANES) --dist loadscope --timeout 1200 $(ARGS)
+	$(BIN)/python tools/reliability.py --collect .strider/figures.jsonl
 
 slow: setup ## the long tests that `make test` leaves out: a Redis cluster, millions of entries, frozen fetchers (hours)
 	$(PYTEST) tests/contract tests/integration -m slow --timeout 7200 --durations 0 $(ARGS)

@@ -29,6 +29,12 @@ def _requirements() -> dict[Path, str]:
     return {ROOT / "docs" / "requirements.md": requirements.render()}
 
 
+def _reliability() -> dict[Path, str]:
+    import reliability  # noqa: PLC0415  # a neighbour of this file
+
+    return {reliability.PAGE: reliability.render()}
+
+
 def _topic_documents() -> dict[Path, str]:
     from strider.contracts.codegen.asyncapi import render_asyncapi  # noqa: PLC0415
     from strider.contracts.codegen.markdown import render_markdown  # noqa: PLC0415
@@ -102,6 +108,7 @@ RENDERERS: tuple[Render, ...] = (
         _topic_documents,
         _settings,
         _requirements,
+        _reliability,
         _processes,
         _log_events,
         _security,

@@ -10,16 +10,14 @@ written before, so it can be checked anywhere.
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from levels import LEVELS, ProcessTests  # a neighbour of this file
+from levels import LEVELS  # neighbours of this file
+from marks import MarksByName, TestMark, UnreadableMark, read_marks
 
 ROOT = Path(__file__).parents[1]
 DESIGN = ROOT.parent / "shared" / "design" / "acceptance.md"
@@ -28,27 +26,14 @@ SCOPE = ROOT / "docs" / "scope.md"
 
 PROCESS_OWNERS = frozenset({"api", "ops", "idx"})
 """Owners whose lines are about a running process: a function alone cannot show them."""
-OUT_OF_CI = frozenset({"slow", "skip", "skipif", "xfail"})
-"""Marks that take a test out of the run that CI makes."""
 
 _DESIGN_LINE = re.compile(r"^- \*\*(S\d\.\d+\.\d+)\*\* (.+?) \[([^\]]+)\]$")
 _PAGE_LINE = re.compile(r"^\| (S\d\.\d+\.\d+) \| (.+?) \| ([^|]+?) \| (?:open|shown|partly|decided).*\|$")
 _VARIABLE = re.compile(r"`[A-Z][A-Z0-9]*_[A-Z0-9_]+")
 
 
-@dataclass(frozen=True, slots=True)
-class ReqMark:
-    """One mark: which test carries it, at which level, and which part of the line it shows (empty: all)."""
-
-    test: str
-    level: str
-    part: str = ""
-
-
-Test = ast.FunctionDef | ast.AsyncFunctionDef
 Lines = dict[str, tuple[str, str]]
 """Line id -> (text, owner)."""
-MarksOfLines = dict[str, list[ReqMark]]
 
 
 def wording() -> Lines:
@@ -68,112 +53,14 @@ def decisions() -> frozenset[str]:
     return frozenset(re.findall(r"(?m)^\| (S\d\.\d+\.\d+) \|", text))
 
 
-class UnreadableMark(Exception):
-    """A mark whose lines or part cannot be read from the source of its file."""
-
-
-@dataclass(frozen=True, slots=True)
-class _TestFile:
-    """What the marks of one file may refer to."""
-
-    where: str
-    constants: dict[str, tuple[str, ...]]
-    """Constants of the module that hold a text, or several."""
-
-    def texts(self, node: ast.expr) -> tuple[str, ...]:
-        """Return the texts that an expression stands for: a literal, or a constant of the module."""
-        if isinstance(node, ast.Starred):
-            return self.texts(node.value)
-        if isinstance(node, ast.Name) and node.id in self.constants:
-            return self.constants[node.id]
-        if (found := _literal_texts(node)) is not None:
-            return found
-        raise UnreadableMark(
-            f"{self.where}:{node.lineno}: {ast.unparse(node)} in pytest.mark.req: write texts, or a constant"
-            " of the module that holds texts"
-        )
-
-    def req_calls(self, node: ast.AST) -> Iterator[tuple[str, str]]:
-        """Yield (line id, part) of the `pytest.mark.req(...)` calls below a node."""
-        for call in ast.walk(node):
-            if (
-                isinstance(call, ast.Call)
-                and isinstance(call.func, ast.Attribute)
-                and call.func.attr == "req"
-            ):
-                part = "".join(
-                    text for word in call.keywords if word.arg == "part" for text in self.texts(word.value)
-                )
-                yield from ((name, part) for arg in call.args for name in self.texts(arg))
-
-
-def _literal_texts(node: ast.expr) -> tuple[str, ...] | None:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return (node.value,)
-    if isinstance(node, (ast.Tuple, ast.List)):
-        texts = [each.value for each in node.elts if isinstance(each, ast.Constant)]
-        if len(texts) == len(node.elts) and all(isinstance(text, str) for text in texts):
-            return tuple(map(str, texts))
-    return None
-
-
-def _constants(tree: ast.Module) -> dict[str, tuple[str, ...]]:
-    return {
-        target.id: texts
-        for node in tree.body
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-        if isinstance(target, ast.Name) and (texts := _literal_texts(node.value)) is not None
-    }
-
-
-def _is_left_out(nodes: list[ast.expr]) -> bool:
-    """Whether decorators, or the value of a `pytestmark`, take tests out of the run that CI makes."""
-    return any(
-        isinstance(name, ast.Attribute) and name.attr in OUT_OF_CI
-        for node in nodes
-        for name in ast.walk(node)
-    )
-
-
-def _module_marks(tree: ast.Module) -> list[ast.expr]:
-    return [
-        node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        and any(isinstance(target, ast.Name) and target.id == "pytestmark" for target in node.targets)
-    ]
-
-
-def _marks_in(
-    body: list[ast.stmt], given: list[ast.expr], file: _TestFile
-) -> Iterator[tuple[Test, str, str]]:
-    """Yield (test, line id, part) of the tests that CI runs; the marks given are those of what is around."""
-    for node in body:
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            continue
-        own = [*given, *node.decorator_list]
-        if _is_left_out(own):
-            continue
-        if isinstance(node, ast.ClassDef):
-            yield from _marks_in(node.body, own, file)
-        elif node.name.startswith("test_"):
-            yield from ((node, name, part) for mark in own for name, part in file.req_calls(mark))
-
-
-def marks(tests: Path) -> MarksOfLines:
+def marks(tests: Path) -> MarksByName:
     """Return line id -> the marks of tests that run in CI. Raises UnreadableMark."""
-    found: MarksOfLines = defaultdict(list)
-    levels = ProcessTests(tests)
-    for path in sorted(tests.rglob("test_*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        file = _TestFile(path.relative_to(tests.parent).as_posix(), _constants(tree))
-        for test, name, part in _marks_in(tree.body, _module_marks(tree), file):
-            found[name].append(ReqMark(f"{file.where}::{test.name}", levels.level(path, test), part))
-    return dict(found)
+    found = read_marks(tests, "req")
+    in_ci = {name: [mark for mark in all_marks if not mark.is_slow] for name, all_marks in found.items()}
+    return {name: kept for name, kept in in_ci.items() if kept}
 
 
-def unknown(marked: MarksOfLines, lines: Lines) -> list[str]:
+def unknown(marked: MarksByName, lines: Lines) -> list[str]:
     """Return the marks that name no acceptance line."""
     return [
         f"{found[0].test} marks {name}, which is no acceptance line"
@@ -187,7 +74,7 @@ def needs_process(text: str, owner: str) -> bool:
     return bool(PROCESS_OWNERS & set(re.split(r"[ →]+", owner))) or bool(_VARIABLE.search(text))
 
 
-def state_of(text: str, owner: str, found: list[ReqMark], *, decided: bool) -> str:
+def state_of(text: str, owner: str, found: list[TestMark], *, decided: bool) -> str:
     """Return the state of one line, with its best level and the first test that shows it."""
     if decided:
         return "decided: [scope](scope.md)"
@@ -209,7 +96,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def page(lines: Lines, marked: MarksOfLines, decided: frozenset[str] = frozenset()) -> str:
+def page(lines: Lines, marked: MarksByName, decided: frozenset[str] = frozenset()) -> str:
     """Return the whole page."""
     states = {
         name: state_of(text, owner, marked.get(name, []), decided=name in decided)

@@ -44,6 +44,7 @@ def sites(tmp_path: Path) -> Iterator[Sequence[ServedSite]]:
         ]
 
 
+@pytest.mark.fault("F5")
 async def test_a_kill_of_each_broker_changes_nothing(wide_ring: Ring, sites: Sequence[ServedSite]) -> None:
     ring, cluster = wide_ring, wide_ring.servers.kafka
     assert isinstance(cluster, KafkaCluster)

@@ -17,6 +17,7 @@ import pytest
 
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.testing.site import EXCLUDED, ServedSite, SiteShape, serve_site
+from tests.figures import record_figure
 
 from .checks import asked_too_often, assert_only_known_urls_were_asked, assert_polite
 from .pipeline import DELAY_SECONDS, SERVICES, Ring
@@ -86,6 +87,7 @@ def _tell_repeats(sites: Sequence[ServedSite], fetcher: FetcherKill) -> str:
     return "\n".join(f"{url}: {times}" for url, times in repeats.items())
 
 
+@pytest.mark.fault("F1", part="each of eight services once, under a crawl")
 @pytest.mark.req("S2.0.1", "S3.2.11", "S3.4.3")
 @pytest.mark.req("S5.1.1", part="each service is killed alone")
 async def test_a_kill_of_any_service_changes_nothing(ring: Ring, sites: Sequence[ServedSite]) -> None:
@@ -99,8 +101,7 @@ async def test_a_kill_of_any_service_changes_nothing(ring: Ring, sites: Sequence
     repeats = Counter(url for site in sites for url in asked_too_often(site).elements())
     extra, in_hand = repeats.total(), fetcher.in_hand(sites)
 
-    # The figures are what this test is run for.
-    print(f"\nKILLS of {len(SERVICES)}: in-hand={in_hand} asked-again={extra}")  # noqa: T201  # see above
+    record_figure(f"kills={len(SERVICES)} in-flight={in_hand} refetched={extra}")
     assert Counter(row["url"] for row in pages) == Counter(url for site in sites for url in site.plan.pages)
     decided = {url: reason for site in sites for url, reason in site.plan.decided_without_page.items()}
     assert {row["url"]: row["reason"] for row in decisions} == decided

@@ -11,6 +11,7 @@ from strider.contracts import Topic
 from strider.contracts.generated.events import DeadLetter
 from strider.contracts.generated.topics import ECHO_DLQ, ECHO_REQUESTS, ECHOES, TALLIES, TALLY_DLQ
 from strider.testing.stack import RunningServer
+from tests.figures import record_figure
 from tests.processes.broker import Broker
 from tests.processes.services import ECHO, TALLY, Service, Yard
 from tests.processes.waiting import until
@@ -131,10 +132,9 @@ class Scene:
         return [event for _, event in await self._read(topic, since=self.begins[topic.name])]
 
     def figures(self, name: str, **numbers: Any) -> None:
-        """Print one line of what was measured."""
+        """Record one line of what was measured."""
         told = " ".join(f"{key.replace('_', '-')}={value}" for key, value in numbers.items())
-        # The figures are what `make faults` is run for.
-        print(f"\nFAULT {name}: {told} took={time.monotonic() - self._began:.1f}s")  # noqa: T201  # see above
+        record_figure(f"{name}: {told} took={time.monotonic() - self._began:.1f}s")
 
     async def _read(self, topic: Topic[Any], since: Mapping[int, int]) -> list[tuple[Any, Any]]:
         records = await self.broker.read(topic, since)

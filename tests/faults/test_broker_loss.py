@@ -15,6 +15,7 @@ from .scene import Scale, Scene
 WINDOW = ConsumerSettings().buffer_messages
 
 
+@pytest.mark.fault("F4", part="under the example pair")
 @pytest.mark.req("S2.1.1")
 async def test_a_killed_broker_costs_time_and_nothing_else(scene: Scene, scale: Scale) -> None:
     """The services are not restarted: they say why they wait, and find back by themselves."""

@@ -50,6 +50,7 @@ async def wide_scene(cluster: KafkaCluster, tmp_path: Path) -> AsyncIterator[Sce
         await asyncio.to_thread(yard.close)
 
 
+@pytest.mark.fault("F5")
 async def test_a_killed_node_of_a_cluster_stops_nothing(
     wide_scene: Scene, cluster: KafkaCluster, scale: Scale
 ) -> None:

@@ -22,6 +22,7 @@ HANG = "hang"
 OTHERS = 60
 
 
+@pytest.mark.fault("F9")
 @pytest.mark.req("S4.6.4")
 @pytest.mark.req("S3.15.1", part="asynchronous: a handler that hangs delays nobody")
 async def test_a_hanging_handler_is_given_up_at_its_deadline_and_delays_no_other(scene: Scene) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
+import pytest
+
 from strider.contracts.generated.topics import ECHO_DLQ, ECHOES, TALLIES, TALLY_DLQ
 from strider.runtime.consumer.spec import ConsumerSettings
 from tests.processes.services import COMMIT_SECONDS
@@ -17,6 +19,7 @@ OLDEST_SECONDS = COMMIT_SECONDS + ConsumerSettings().poll_seconds + 2.0
 """Commit interval, one poll, and what a busy machine may add."""
 
 
+@pytest.mark.fault("F1", part="30 kills of the example pair")
 async def test_kills_of_both_lose_nothing_and_repeat_what_was_not_committed(
     scene: Scene, scale: Scale
 ) -> None:

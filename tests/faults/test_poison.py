@@ -56,6 +56,7 @@ def poisons(good: bytes) -> list[Poison]:
     ]
 
 
+@pytest.mark.fault("F22")
 @pytest.mark.req("S4.6.4")
 async def test_scattered_bad_messages_are_kept_whole_and_their_neighbours_are_handled(scene: Scene) -> None:
     """The neighbours have the same key, so they stand behind it in the same lane."""
@@ -96,6 +97,7 @@ async def test_scattered_bad_messages_are_kept_whole_and_their_neighbours_are_ha
     assert [echoed.request_id for _, echoed in await scene.echoes()] == asked
 
 
+@pytest.mark.fault("F22")
 @pytest.mark.req("S4.6.4")
 async def test_a_flood_stops_the_consumer_until_an_operator_resumes_it(scene: Scene) -> None:
     """Not the process: it stays to say why, and the watchdog lets it, for the pause is a stated one."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
+import pytest
+
 from strider.contracts.generated.topics import TALLIES, TALLY_DLQ
 
 from .scene import Scale, Scene
@@ -14,6 +16,7 @@ PROGRESS_SECONDS = 30.0
 LEAST_ROUNDS = 3
 
 
+@pytest.mark.fault("F8", part="of the example pair")
 async def test_a_storm_of_rebalances_delays_and_loses_nothing(scene: Scene, scale: Scale) -> None:
     """Guests leave in order or are killed, by chance: the worst of a bad roll-out."""
     chance = Random(8)

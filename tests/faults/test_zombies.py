@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from strider.contracts.generated.topics import ECHOES, TALLIES, TALLY_DLQ
 from tests.processes.services import Service
 
@@ -15,6 +17,7 @@ REFUSALS = {"Commit refused", "Messages abandoned", "Shards not closed"}
 """What a member logs whose work or commit came too late, besides that a shard is fenced."""
 
 
+@pytest.mark.fault("F3", part="the example pair")
 async def test_a_frozen_member_loses_its_shards_and_commits_nothing_after(scene: Scene, scale: Scale) -> None:
     """Had a zombie's write succeeded, its host's tallies would go back or miss what the owner counted."""
     echo = scene.echo()

@@ -23,7 +23,7 @@ def test_all_acceptance_lines_are_listed() -> None:
 
 
 def test_a_mark_that_names_nothing_is_refused() -> None:
-    marked = {"S9.9.9": [requirements.ReqMark("tests/x.py::test_y", "unit")]}
+    marked = {"S9.9.9": [requirements.TestMark("tests/x.py::test_y", "unit")]}
 
     assert requirements.unknown(marked, {"S1.1.1": ("text", "lib")}) == [
         "tests/x.py::test_y marks S9.9.9, which is no acceptance line"
@@ -158,7 +158,7 @@ def test_a_mark_may_name_constants_of_its_module(tmp_path: Path) -> None:
 
     found = requirements.marks(tests)
 
-    mark = requirements.ReqMark("tests/unit/test_x.py::test_a", "unit", "half")
+    mark = requirements.TestMark("tests/unit/test_x.py::test_a", "unit", "half")
     assert found == {"S1.1.1": [mark], "S1.1.2": [mark], "S1.1.3": [mark]}
 
 

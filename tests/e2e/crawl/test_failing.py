@@ -44,6 +44,7 @@ def error_lines(err: str) -> list[str]:
     return err.splitlines()
 
 
+@pytest.mark.fault("F16", part="the output file of `strider crawl`")
 def test_a_full_disk_ends_in_one_line_and_whole_lines(site: ServedSite, tmp_path: Path) -> None:
     """Written lines stay, and nothing is half written."""
     output = tmp_path / "out"

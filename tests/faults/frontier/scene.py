@@ -32,6 +32,7 @@ from strider.testing.faulty_tcp_proxy import ThreadedFaultyTcpProxy
 from strider.testing.site import ServedSite
 from strider.testing.stack import RunningServer
 from tests.e2e.checks import LATE_SECONDS, asked_too_often
+from tests.figures import record_figure
 from tests.processes.broker import Broker
 from tests.processes.services import Service, Yard
 from tests.processes.waiting import until
@@ -264,11 +265,10 @@ class Crawl:
         return [line.url for line in self.site.access_log() if first < line.earliest and line.started < last]
 
     def tell(self, name: str, findings: Findings) -> None:
-        """Print one line of what was found."""
+        """Record one line of what was found."""
         impolite = len(findings.hasty) + findings.overlaps
-        # The figures are what `make faults` is run for.
-        print(  # noqa: T201  # see above
-            f"\nFAULT {name}: blows={len(self.blows)} lost={len(findings.lost)}"
+        record_figure(
+            f"{name}: blows={len(self.blows)} lost={len(findings.lost)}"
             f" duplicates={len(findings.duplicates)} politeness-violations={impolite}"
             f" refetched={findings.refetched.total()} in-flight={findings.in_flight}"
             f" unanswered={findings.unanswered} took={time.monotonic() - self._began:.1f}s"

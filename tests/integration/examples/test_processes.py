@@ -171,6 +171,7 @@ def test_wrong_credentials_are_one_line_and_no_start() -> None:
     )
 
 
+@pytest.mark.fault("F26", part="at the start")
 def test_a_wrong_shard_count_refuses_the_start(stack: ServerStack, requests: Requests, start: Start) -> None:
     """Keys would lead to wrong shards, unnoticed for weeks."""
     process = start("tally", stack.kafka.address, STRIDER_SHARDS="6")

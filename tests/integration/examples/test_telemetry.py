@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
+import pytest
 from aiohttp import web
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -69,6 +70,7 @@ async def test_sampled_spans_reach_the_collector_and_the_trace_continues() -> No
     assert carried == f"00-{span.trace_id.hex()}-{span.span_id.hex()}-01"
 
 
+@pytest.mark.fault("F32")
 async def test_a_collector_that_is_down_changes_nothing() -> None:
     """One line, a counter, and the crawl continues at its speed; stopping does not wait for it either."""
     broker = a_broker()

@@ -49,6 +49,7 @@ async def mark(redis: Redis, lease: Lease) -> StartResult:
     return answer.result
 
 
+@pytest.mark.fault("F20", part="the clock of Redis")
 @pytest.mark.parametrize("by_ms", JUMPS)
 async def test_time_continues_where_it_was(frontier: RedisWorkingSet, redis: Redis, by_ms: int) -> None:
     before = (await frontier.stats(SHARD, EPOCH)).now_ms

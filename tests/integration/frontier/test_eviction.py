@@ -34,6 +34,7 @@ async def redis(address: str) -> AsyncIterator[Redis]:
     await opened.close()
 
 
+@pytest.mark.fault("F13", part="an evicting server")
 @pytest.mark.parametrize("policy", EVICTING)
 async def test_an_evicting_server_is_refused_at_the_start(redis: Redis, policy: str) -> None:
     """Also one that evicts only what expires: the seen-sets do."""

@@ -175,6 +175,7 @@ async def test_a_kill_loses_nothing_and_doubles_nothing(
     await until(lambda: is_there(postgres, 600, site))
 
 
+@pytest.mark.fault("F15", part="under the indexer")
 @pytest.mark.req("S3.19.17")
 @pytest.mark.req("S3.19.29", part="the indexer waits and goes on by itself")
 async def test_an_unavailable_database_pauses_the_service(

@@ -316,6 +316,7 @@ async def test_many_heavy_rows_go_in_parts(tables: PostgresTables, postgres: Pos
     assert await rows(postgres, "count(*)", "url_decisions") == [(6_000,)]
 
 
+@pytest.mark.fault("S22")
 async def test_texts_that_postgresql_cannot_hold_are_mended(
     tables: PostgresTables, postgres: Postgres
 ) -> None:

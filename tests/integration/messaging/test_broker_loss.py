@@ -104,6 +104,7 @@ async def test_a_member_continues_after_the_broker_was_killed(
     await until(can_commit, what="the member commits again")
 
 
+@pytest.mark.fault("F4", part="under a transactional writer")
 async def test_a_shard_writer_continues_after_the_broker_was_killed(
     own_kafka: RunningServer, bus: KafkaBus
 ) -> None:

@@ -32,6 +32,7 @@ async def visible(bus: KafkaBus, topic: str) -> list[tuple[bytes | None, bytes |
     return found
 
 
+@pytest.mark.fault("F29")
 async def test_an_owner_that_wakes_with_full_buffers_makes_nothing_visible(
     kafka_bootstrap: str, bus: KafkaBus
 ) -> None:
@@ -75,6 +76,7 @@ async def test_an_old_session_cannot_be_renewed_and_disturbs_no_owner(kafka_boot
         await close_producer(producer, within_seconds=0)
 
 
+@pytest.mark.fault("F11", part="the broker is frozen during a transaction")
 async def test_an_unknown_outcome_renews_the_epoch_and_tears_no_group(own_kafka: RunningServer) -> None:
     """The broker hangs in the middle of commits: groups are whole or absent, and writing continues."""
     bus = KafkaBus(KafkaConnection((own_kafka.address,), commit_timeout_seconds=2, close_timeout_seconds=5))

@@ -72,6 +72,7 @@ async def group(kafka_bootstrap: str) -> AsyncIterator[Group]:
         await member.end()
 
 
+@pytest.mark.fault("F24", part="two names of one group's version")
 async def test_two_versions_killed_and_frozen_never_share_a_shard(
     group: Group, kafka_bootstrap: str, bus: KafkaBus
 ) -> None:

@@ -8,6 +8,8 @@ import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+import pytest
+
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageParsed
@@ -133,6 +135,7 @@ async def read(parsers: ParserWorkerPool, body: bytes) -> PageParsed:
     return parsed.event if parsed.encoded is None else CODEC.decode(PAGES_PARSED, *parsed.encoded)
 
 
+@pytest.mark.fault("S13", "S22", "S7")
 async def test_every_hostile_page_has_its_outcome() -> None:
     """In sequence, so that each one shows that the one before left no damage."""
     wrong: dict[str, str] = {}
@@ -148,6 +151,7 @@ async def test_every_hostile_page_has_its_outcome() -> None:
     assert wrong == {}
 
 
+@pytest.mark.fault("S14", part="entities and external documents")
 async def test_an_entity_brings_nothing_in() -> None:
     """No file is read and no entity expands, whatever a document declares."""
     async with one_worker() as parsers:

@@ -88,6 +88,7 @@ async def test_texts_too_long_to_travel_come_beside_the_event() -> None:
     assert parsed.texts.startswith(b'{"text": "word word')
 
 
+@pytest.mark.fault("F30")
 @pytest.mark.parametrize(
     ("path", "outcome"),
     [
@@ -128,6 +129,7 @@ async def test_pages_before_one_that_hangs_do_not_wait_for_its_end() -> None:
         assert (await hanging).event.outcome == "timed_out"
 
 
+@pytest.mark.fault("F30")
 async def test_a_page_that_needs_too_much_memory_does_not_cost_its_worker() -> None:
     async with some_workers() as parsers:
         pids = parsers.pids

@@ -15,6 +15,7 @@ from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
 from strider.frontier.redis.admin import ShardAdmin
 from strider.runtime.observability import log_events
+from tests.figures import record_figure
 from tests.processes.broker import Broker
 
 from .redis_monitor import RedisCallLog, monitored
@@ -40,6 +41,7 @@ async def epochs(place: CrawlOnServers) -> list[int]:
     return [(await tending.state(number)).epoch for number in range(SHARDS)]
 
 
+@pytest.mark.fault("F3", "F29", part="a scheduler")
 @pytest.mark.req("S5.2.2")
 @pytest.mark.req("S5.2.1", part="the delay between requests, over a kill, a takeover and an emptied Redis")
 async def test_a_zombie_writes_nothing(place: CrawlOnServers, broker: Broker, tmp_path: Path) -> None:
@@ -82,11 +84,10 @@ async def test_a_zombie_writes_nothing(place: CrawlOnServers, broker: Broker, tm
 
 
 def tell(account: RedisCallLog, after: Sequence[int]) -> None:
-    """Print what the zombie tried."""
+    """Record what the zombie tried."""
     tried = account.older(after)
     written = sum(len(call.writes) for call in tried)
-    # The figures are what this test is run for.
-    print(f"\nZOMBIE: calls={len(tried)} of {len(account.calls)} redis-writes={written}")  # noqa: T201  # see above
+    record_figure(f"calls={len(tried)} of {len(account.calls)} redis-writes={written}")
 
 
 async def check_truth(broker: Broker, began: dict[str, dict[int, int]], *, job_id: str) -> None:

@@ -77,6 +77,7 @@ async def test_a_crawl_is_orderly_and_ends(place: CrawlOnServers, start: Start) 
     assert scheduler.log_lines("Message dead-lettered") == []
 
 
+@pytest.mark.fault("F1", part="a scheduler under load")
 @pytest.mark.req("S0.1.4", "S1.2.25")
 @pytest.mark.req("S0.1.2", part="nothing is asked twice over restarts of the services; other keys")
 @pytest.mark.req("S5.2.1", part="the delay between requests, over a kill, a takeover and an emptied Redis")

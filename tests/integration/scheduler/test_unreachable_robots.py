@@ -48,6 +48,7 @@ async def printed_json(*words: str) -> Any:
     return json.loads(result.stdout)
 
 
+@pytest.mark.fault("S15")
 async def test_waiting_entries_and_their_decisions_name_robots_also_after_a_restart(
     crawl: CrawlOnServers, kafka_bootstrap: str, redis_url: str, tmp_path: Path
 ) -> None:

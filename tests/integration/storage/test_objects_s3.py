@@ -77,6 +77,7 @@ async def test_objects_live_below_the_prefix(objects: DeadLetterObjectStore, buc
     await objects.ping()
 
 
+@pytest.mark.fault("F18", part="failures are retried")
 async def test_a_failing_store_is_retried(objects: DeadLetterObjectStore, bucket: Bucket) -> None:
     """F18: one 503 is everyday life."""
     bucket.failures = 1
@@ -84,6 +85,7 @@ async def test_a_failing_store_is_retried(objects: DeadLetterObjectStore, bucket
     assert await objects.get(await objects.put(b"hello")) == b"hello"
 
 
+@pytest.mark.fault("F18", part="a store that stays away")
 async def test_a_store_that_fails_is_unavailable_after_seconds(
     objects: DeadLetterObjectStore, bucket: Bucket
 ) -> None:

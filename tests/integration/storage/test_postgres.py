@@ -74,6 +74,7 @@ async def test_bad_arguments_are_bugs(pages: Postgres) -> None:
         await pages.upsert(PAGES, [("a", 1, "{no json")])
 
 
+@pytest.mark.fault("F15", part="a deadlock")
 @pytest.mark.req("S3.19.6")
 async def test_a_deadlock_is_tried_again(pages: Postgres) -> None:
     """F15: one of the two is thrown out, and its work done again from the beginning."""
@@ -110,6 +111,7 @@ async def test_the_server_ends_what_takes_too_long(postgres_dsn: str) -> None:
     assert PostgresOptions(postgres_dsn).statement_timeout_seconds == 5
 
 
+@pytest.mark.fault("F15", part="a silent server")
 async def test_a_silent_server_does_not_hold_its_caller(postgres_dsn: str) -> None:
     """A black hole: the connection stands and nothing comes back."""
     parts = urlsplit(postgres_dsn)
@@ -161,6 +163,7 @@ async def test_cancelled_work_leaves_its_connection_usable(postgres_dsn: str) ->
     await postgres.close()
 
 
+@pytest.mark.fault("F15", part="a restart")
 @pytest.mark.req("S2.1.9")
 async def test_a_restart_is_survived(stack: ServerStack) -> None:
     """F15: kill -9, and the pool finds the server again."""

@@ -45,6 +45,7 @@ async def test_an_error_among_replies_reaches_its_own_caller_only(redis: Redis) 
     assert answers == [b"0", b"1", b"2", b"4", b"5"]
 
 
+@pytest.mark.fault("F14")
 async def test_the_reply_of_a_cancelled_script_never_reaches_another(redis_url: str) -> None:
     """F14: the late reply is read in its turn, and no caller gets it."""
     address = urlsplit(redis_url)

@@ -87,6 +87,7 @@ async def test_an_id_is_resolved_or_absent() -> None:
     assert await client(registry).definition_of(2) is None
 
 
+@pytest.mark.fault("F19", part="answers of a registry")
 @pytest.mark.parametrize("status", [500, 502, 503, 408, 429])
 async def test_a_registry_that_is_down_is_unavailable(status: int) -> None:
     with pytest.raises(Unavailable, match=f"registry is unavailable: it responds with status {status}"):

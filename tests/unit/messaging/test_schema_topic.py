@@ -188,6 +188,7 @@ async def test_a_registry_id_is_looked_up_in_the_registry(world: World) -> None:
     assert not await finder.find(UnknownSchema(registry_id=8))
 
 
+@pytest.mark.fault("F19", part="a registry that refuses later")
 async def test_a_registry_that_refuses_while_running_is_waited_for(world: World) -> None:
     """A password that was rotated must not send good messages to the dead letters."""
     registry = Registry()

@@ -47,6 +47,7 @@ def _is_same(got: str | RefusedUrl, wanted: str | RefusedUrl) -> bool:
     return got == wanted
 
 
+@pytest.mark.fault("S3")
 @pytest.mark.req("S3.9.7")
 def test_the_results_equal_those_of_whatwg() -> None:
     """Browsers parse like this, so pages are written like this."""
@@ -85,6 +86,7 @@ def test_normal_forms_agree_where_the_rules_do() -> None:
     assert different == listed("weirdToNormalizedUrls.csv")
 
 
+@pytest.mark.fault("S3")
 def test_broken_urls_are_refused() -> None:
     """Never an exception: a page may link to anything."""
     answers = [to_wire_url(row[0]) for row in _rows("invalidUrls.csv")]

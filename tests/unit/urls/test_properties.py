@@ -119,6 +119,7 @@ def test_links_that_are_as_found_need_no_page(
     ]
 
 
+@pytest.mark.fault("S3")
 @MANY
 @given(ABSOLUTE)
 def test_a_second_parser_reads_the_same_host(text: str) -> None:

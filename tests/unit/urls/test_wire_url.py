@@ -56,6 +56,7 @@ def test_a_text_becomes_the_url_to_fetch(text: str, found: str) -> None:
     assert to_wire_url(text) == found
 
 
+@pytest.mark.fault("S3")
 @pytest.mark.parametrize(
     ("text", "reason", "detail"),
     [

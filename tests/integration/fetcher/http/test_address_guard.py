@@ -35,6 +35,7 @@ def _hangs(_host: str) -> Sequence[str]:
     return ("127.0.0.1",)
 
 
+@pytest.mark.fault("S1", "S2", "S6")
 @pytest.mark.parametrize(
     ("url", "allow_private", "lookup", "error"),
     [
@@ -92,6 +93,7 @@ def _refuse_to_connect(*_args: object, **_more: object) -> None:
     raise AssertionError("a socket was made")
 
 
+@pytest.mark.fault("S4")
 async def test_dns_rebinding_to_a_private_address_is_refused() -> None:
     """DNS rebinding: an address that was checked once is checked again, at each connection."""
     answers = iter([("127.0.0.1",), ("169.254.169.254",)])
@@ -142,6 +144,7 @@ async def test_ports_and_networks_are_allowed_by_lists() -> None:
     )
 
 
+@pytest.mark.fault("S11", part="certificates that do not verify")
 @pytest.mark.req("S3.1.1")
 @pytest.mark.parametrize(
     ("certificate", "host", "trusted", "error"),

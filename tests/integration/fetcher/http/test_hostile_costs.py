@@ -20,6 +20,7 @@ LATE_SECONDS = 1.5
 """Added to a deadline by a busy machine."""
 
 
+@pytest.mark.fault("S8", "S9", "S10")
 @pytest.mark.req("S3.15.4")
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process' memory is Linux's to tell")
 async def test_no_hostile_server_costs_more_than_its_deadline_and_bounded_memory() -> None:

@@ -121,6 +121,7 @@ async def test_a_redirect_is_an_outcome_with_its_target(location: str, target: s
     assert server.requested_paths == ["/start"]
 
 
+@pytest.mark.fault("S5")
 @pytest.mark.req("S3.7.5")
 @pytest.mark.req("S1.14.9", part="none is followed where none may be")
 @pytest.mark.req("S1.14.10", part="as many are followed as may be")

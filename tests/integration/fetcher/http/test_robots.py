@@ -120,6 +120,7 @@ async def test_another_host_is_requested_once_for_all_redirects_to_it() -> None:
     assert "secret" not in shared.request_heads[0]
 
 
+@pytest.mark.fault("S15")
 async def test_five_hundred_kibibytes_are_read_and_no_more() -> None:
     told, _ = await _ask({"/robots.txt": sends_forever(CHUNKED, b"100\r\n" + b"# " * 128 + b"\r\n")})
 

@@ -140,6 +140,7 @@ async def test_frozen_before_its_mark(topics: FetcherTopics, site: Site, fetcher
     assert await topics.completed(wanted) == []
 
 
+@pytest.mark.fault("F3", part="a fetcher")
 async def test_frozen_between_its_mark_and_the_connection(
     topics: FetcherTopics, site: Site, fetchers: FetcherProcesses, redis_url: str
 ) -> None:

@@ -60,6 +60,7 @@ async def _serve(act: Callable[[HostileServer], Coroutine[Any, Any, None]]) -> N
         await act(server)
 
 
+@pytest.mark.fault("F2", part="a fetcher")
 @pytest.mark.req("S1.2.24", "S3.7.3", "S3.7.4", "S5.2.9")
 def test_pages_are_fetched_and_shutdown_publishes_every_outcome(
     stack: ServerStack, start: Callable[..., Service]
@@ -151,6 +152,7 @@ async def _lingers(_reader: Reader, writer: Writer) -> None:
     await writer.drain()
 
 
+@pytest.mark.fault("F1", part="a fetcher under load")
 @pytest.mark.req("S3.4.3")
 @pytest.mark.parametrize(
     "kills", [pytest.param(1, id="once"), pytest.param(4, id="often", marks=pytest.mark.slow)]

@@ -209,6 +209,7 @@ def test_ten_megabytes_of_poison_cost_nothing() -> None:
     assert peak_bytes(lambda: refusal_of(CODEC, PROBES, poison)) < 64 * 1024
 
 
+@pytest.mark.fault("S21", part="lengths")
 def test_a_length_of_two_gigabytes_reserves_nothing() -> None:
     poison = probe_bytes(text=number(1 << 31) + bytes(1000))
 
@@ -233,6 +234,7 @@ BOMBS = [
 ]
 
 
+@pytest.mark.fault("S21", part="memory of a message")
 @pytest.mark.parametrize(("kind", "item"), BOMBS)
 def test_no_byte_becomes_more_memory_than_the_bound_of_its_schema(kind: Any, item: bytes | None) -> None:
     """The bound decides which messages are walked first, so it must hold for the worst value of each kind."""
@@ -267,6 +269,7 @@ def test_a_message_within_the_limit_costs_no_more_than_the_budget() -> None:
     assert peak < MIB < MEMORY_BUDGET_BYTES
 
 
+@pytest.mark.fault("S21", part="lists of nothing")
 @pytest.mark.parametrize("kind", [{"type": "array", "items": "null"}, {"type": "array", "items": ["null"]}])
 def test_lists_of_nothing_take_no_time(kind: Any) -> None:
     """Either the schema is refused, or each item takes a byte and the bytes end early."""

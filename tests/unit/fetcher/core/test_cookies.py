@@ -18,6 +18,7 @@ def _one(line: str, url: str = URL) -> Cookie | None:
     return next(iter(parse_set_cookies([line], url=url, now=NOW)), None)
 
 
+@pytest.mark.fault("S12")
 @pytest.mark.parametrize(
     ("line", "domain", "path"),
     [

@@ -195,6 +195,7 @@ async def test_a_commit_that_is_repeated_does_not_slip_into_the_next_generation(
     assert client.committed_offsets == []
 
 
+@pytest.mark.fault("F7", part="the answers of a coordinator that moves")
 async def test_a_commit_is_repeated_while_the_coordinator_moves() -> None:
     client = LibraryClient()
     client.commit_errors = [library.NotCoordinatorForGroupError(), library.KafkaConnectionError("gone")]
@@ -262,6 +263,7 @@ async def test_all_missing_offsets_are_looked_up_again_after_one_is_reported() -
     assert client._fetcher._records == {LibraryPartition("t", 2): other}
 
 
+@pytest.mark.fault("F7", part="offsets that are not loaded yet")
 async def test_offsets_that_are_not_loaded_yet_are_not_absent() -> None:
     """A broker that has just started names the group's error beside an empty list."""
     answers = [SimpleNamespace(error_code=14, topics=[]), SimpleNamespace(error_code=0, topics=[])]

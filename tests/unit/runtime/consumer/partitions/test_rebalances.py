@@ -465,6 +465,7 @@ def test_a_failing_hook_ends_the_loop() -> None:
     simulate(scenario())
 
 
+@pytest.mark.fault("F8", part="in process")
 def test_a_storm_of_rebalances_stops_no_progress() -> None:
     """Members come and go every few seconds for two minutes; everything is handled, order per key kept."""
 

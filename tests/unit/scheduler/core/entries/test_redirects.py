@@ -58,6 +58,7 @@ def test_a_redirect_to_the_same_key_keeps_the_entry() -> None:
     assert result.entry.redirect_chain == (URL,)
 
 
+@pytest.mark.fault("S5", "S17", part="redirects to themselves")
 @pytest.mark.req("S3.7.5")
 @pytest.mark.req("S1.9.3", part="the entry closes with the reason too_many_redirects")
 @pytest.mark.parametrize(

@@ -1,0 +1,80 @@
+"""docs/reliability.md says what the tests' marks say; no row is lost, and no mark names an unknown one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .rules.sources import load_tool
+
+reliability = load_tool("reliability")
+
+ROOT = Path(__file__).parents[2]
+ROWS = reliability.FaultRows({"Faults": {"F1": "A fault.", "F2": "Another."}}, {"F2": "It cannot happen."})
+TEST = "tests/unit/test_x.py::test_a"
+
+
+def a_mark(*, level: str = "unit", part: str = "", is_slow: bool = False) -> object:
+    return reliability.TestMark(TEST, level, part, is_slow)
+
+
+def test_the_page_is_current() -> None:
+    assert (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8") == reliability.render()
+
+
+def test_every_fault_of_the_design_has_a_row() -> None:
+    expected = {
+        *(f"F{number}" for number in range(1, 33)),
+        *(f"S{number}" for number in range(1, 23)),
+        *(f"A{number}" for number in range(1, 14)),
+        *(f"B{number}" for number in range(1, 12)),
+    }
+
+    assert reliability.read_rows().ids == expected
+
+
+def test_a_mark_that_names_no_row_is_refused() -> None:
+    assert reliability.unknown({"F99": [a_mark()]}, ROWS) == [
+        f"{TEST} marks F99, which docs/reliability.yaml does not declare"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("marks", "state"),
+    [
+        ([], "open"),
+        ([a_mark()], "shown (unit)"),
+        ([a_mark(level="process", is_slow=True)], "shown (process, long)"),
+        ([a_mark(level="e2e", part="half")], "partly (e2e): half"),
+        ([a_mark(level="e2e", part="half"), a_mark()], "shown (unit)"),
+        ([a_mark(part="one"), a_mark(part="two")], "partly (unit): one; two"),
+    ],
+)
+def test_the_state_follows_from_the_marks(marks: list[object], state: str) -> None:
+    assert reliability.state_of(marks, "") == state
+
+
+def test_the_page_has_each_row_with_its_test_and_its_last_figure() -> None:
+    figures = reliability.collect(
+        [json.dumps({"test": TEST, "figure": "lost=0", "measured": "2026-11-20"})],
+        {TEST: {"figure": "lost=9", "measured": "2026-01-01"}},
+    )
+
+    page = reliability.page(ROWS, {"F1": [a_mark()]}, figures)
+
+    assert f"| F1 | A fault. | shown (unit) | `{TEST}` | lost=0 (2026-11-20) |" in page
+    assert "| F2 | Another. | decided: It cannot happen. |  |  |" in page
+    assert "Of 2 rows: 1 shown, 0 partly, 1 decided, 0 open." in page
+
+
+def test_a_recorded_figure_is_kept_for_its_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.figures import FILE_VARIABLE, record_figure  # noqa: PLC0415  # the variable is set first
+
+    monkeypatch.setenv(FILE_VARIABLE, str(tmp_path / "figures"))
+
+    record_figure("lost=0")
+
+    (name,) = reliability.collect((tmp_path / "figures").read_text().splitlines(), {})
+    assert name == "tests/repo/test_reliability.py::test_a_recorded_figure_is_kept_for_its_test"
