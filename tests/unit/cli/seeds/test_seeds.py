@@ -13,6 +13,7 @@ import pytest
 
 from strider.cli.connections import MissingTopic
 from strider.cli.seeds import reader as seeds_input
+from strider.cli.seeds.credentials import SeedCredentials
 from strider.cli.seeds.reader import (
     MAX_LINE_BYTES,
     BadLine,
@@ -30,13 +31,15 @@ from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.messaging.inprocess import InProcessBroker, InProcessBus
 from strider.messaging.ports import RecordMetadata
 from strider.runtime.clocks import SystemClock
+from strider.testing.owner import OWNER_KEY
 
 CODEC = Codec(SchemaStore.bundled())
+OWNER = SeedCredentials(OWNER_KEY)
 STANDARD = {"submitted_by": "strider seeds add", "submitted_at_ms": 77}
 
 
 def a_reader(*, allow_private: bool = False, **options: Any) -> SeedReader:
-    return SeedReader(options, allow_private=allow_private, now_ms=77)
+    return SeedReader(options, credentials=OWNER, allow_private=allow_private, now_ms=77)
 
 
 def read(text: str, **options: Any) -> SeedMessage | BadLine:

@@ -6,6 +6,7 @@ from functools import partial
 from importlib.metadata import version
 
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.contracts.owner_signature import SenderRole
 from strider.frontier.redis.admin import ShardAdmin
 from strider.messaging.errors import StartRefused
 from strider.messaging.ports import epoch_ms
@@ -28,7 +29,12 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
     publisher = EventPublisher(
         process.bus, process.codec, service="api", shards=settings.run.shards, clock=process.clock
     )
-    seeds = KafkaSeedPublisher(publisher, timeout_seconds=settings.publish_timeout_seconds)
+    seeds = KafkaSeedPublisher(
+        publisher,
+        process.codec,
+        owner_key=settings.owner.key.get_secret_value(),
+        timeout_seconds=settings.publish_timeout_seconds,
+    )
     postgres = Postgres(
         PostgresOptions(settings.postgres.dsn.get_secret_value(), application="strider-api"),
         clock=process.clock,
@@ -74,7 +80,12 @@ def _parts(
         seeds,
         read=lambda document: process.codec.decode(SEEDS_SUBMITTED, document),
         now_ms=partial(epoch_ms, process.clock),
-        rules=SeedLimits(settings.max_seeds, settings.max_body_bytes, settings.allow_private),
+        rules=SeedLimits(
+            settings.max_seeds,
+            settings.max_body_bytes,
+            settings.allow_private,
+            SenderRole.OWNER if settings.owner.key.get_secret_value() else SenderRole.RAW,
+        ),
     )
     return ApiParts(
         submission,

@@ -13,7 +13,8 @@ from strider.storage.objects import open_configured_objects
 from strider.storage.redis import connect, redis_options
 
 from .adapters import LinkMetrics
-from .settings import LinkIngestionSettings
+from .core import RawSeedLimits
+from .settings import LinkIngestionSettings, SeedSettings
 from .topology import (
     DEAD_LETTERS,
     PAGES_GROUP,
@@ -57,7 +58,14 @@ def policy_of(settings: LinkIngestionSettings) -> IngestionPolicy:
         allow_private=settings.crawl.allow_private,
         refusals_listed=settings.refusals_listed,
         discovers_feeds=settings.feed_discovery,
+        owner_key=settings.owner.key.get_secret_value(),
+        raw_seeds=raw_seed_limits(settings.seeds),
     )
+
+
+def raw_seed_limits(settings: SeedSettings) -> RawSeedLimits:
+    """Return the limits of raw seeds; settings and limits have the same names."""
+    return RawSeedLimits(**settings.model_dump())
 
 
 def main() -> int:
