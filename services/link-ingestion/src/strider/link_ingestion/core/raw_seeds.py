@@ -123,8 +123,8 @@ def _delay_fault(name: str, value: float | None, limits: RawSeedLimits, *, is_lo
     least = 0.0 if is_local else limits.min_delay_seconds
     if value is not None and not least <= value <= limits.max_delay_seconds:
         yield (
-            f"{name} is {value:g}, a raw seed may set {limits.min_delay_seconds:g} to "
-            f"{limits.max_delay_seconds:g} seconds ({', '.join(_DELAY)}); {OWNERS_MAY}"
+            f"{name} is {_text(value)}, a raw seed may set {_text(limits.min_delay_seconds)} to "
+            f"{_text(limits.max_delay_seconds)} seconds ({', '.join(_DELAY)}); {OWNERS_MAY}"
         )
 
 
@@ -145,7 +145,12 @@ def _header_faults(headers: Mapping[str, str], limits: RawSeedLimits) -> Iterato
 def _above(name: str, value: float | None, most: float, setting: str) -> Iterator[str]:
     if value is not None and value > most:
         where = f" ({setting})" if setting else ""
-        yield f"{name} is {value:g}, a raw seed may have at most {most:g}{where}; {OWNERS_MAY}"
+        yield f"{name} is {_text(value)}, a raw seed may have at most {_text(most)}{where}; {OWNERS_MAY}"
+
+
+def _text(number: float) -> str:
+    """Return a number in all its digits, and a whole one without a point."""
+    return str(int(number)) if number == int(number) else str(number)
 
 
 def _size_of(texts: Mapping[str, str]) -> int:
