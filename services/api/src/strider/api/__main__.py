@@ -10,6 +10,8 @@ from strider.contracts.owner_signature import SenderRole
 from strider.frontier.redis.admin import ShardAdmin
 from strider.messaging.errors import StartRefused
 from strider.messaging.ports import epoch_ms
+from strider.runtime.observability import log_events
+from strider.runtime.observability.logging import logger
 from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, run_service
 from strider.runtime.publishing.publisher import EventPublisher
@@ -26,6 +28,8 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
     """Build the service definition. The API serves before its dependencies respond, and reports them."""
     settings = process.settings
     _refuse_to_be_open(settings)
+    if not settings.owner.key.get_secret_value():
+        logger("api").emit(log_events.OWNER_KEY_MISSING)
     publisher = EventPublisher(
         process.bus, process.codec, service="api", shards=settings.run.shards, clock=process.clock
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.crawl.run_log import RunLog
 from strider.frontier.redis.seen import RedisSeenLookup
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
@@ -25,14 +26,18 @@ from .topology import (
     SeedIngestion,
 )
 
+_log = logger("link-ingestion")
+
 
 def build(process: ServiceContext[LinkIngestionSettings]) -> ServiceDefinition:
     """Build the service definition."""
     settings, clock = process.settings, process.clock
+    if not settings.owner.key.get_secret_value():
+        _log.emit(log_events.OWNER_KEY_MISSING)
     redis = connect(redis_options(settings.redis))
     specs = CrawlSpecCache(process.bus, process.codec, clock=clock)
     policy, count = policy_of(settings), LinkMetrics(process.metrics).count
-    journal = RunLog(logger("link-ingestion"), clock=clock)
+    journal = RunLog(_log, clock=clock)
     seeds = SeedIngestion(specs, policy=policy, clock=clock, count=count, note=journal.record)
     pages = PageIngestion(specs, RedisSeenLookup(redis), policy=policy, clock=clock, count=count)
     objects = open_configured_objects(settings.objects, clock=clock)
