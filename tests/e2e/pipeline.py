@@ -30,6 +30,7 @@ from strider.messaging.topics import apply_topics
 from strider.storage.migrations import upgrade
 from strider.storage.redis import RedisOptions, connect
 from strider.testing.kafka_cluster import KafkaCluster, start_cluster
+from strider.testing.owner import OWNER_SETTINGS, owner_headers
 from strider.testing.site import EXCLUDED, ServedSite
 from strider.testing.stack import RunningServer, create_database, start_kafka, start_postgres, start_valkey
 from strider.testing.temp_dirs import temp_server_directory
@@ -123,6 +124,7 @@ class Ring:
             "STRIDER_ALLOW_PRIVATE": "true",
             "STRIDER_HOST_DELAY": f"{DELAY_SECONDS:g}",
             "STRIDER_API_PORT": "0",
+            **OWNER_SETTINGS,
             **(settings or {}),
         }
         self.services: dict[str, Service] = {}
@@ -148,10 +150,11 @@ class Ring:
         """What every service said last."""
         return "\n".join(service.last_words() for service in self.services.values())
 
-    def sow(self, site: ServedSite, **wishes: Any) -> None:
-        """Send a seed as a foreign client would: a JSON document, any key, any partition."""
+    def sow(self, site: ServedSite, *, is_owner: bool = True, **wishes: Any) -> None:
+        """Send a seed as a foreign client would: JSON, any key, any partition; an owner signs it."""
         seed = {"url": site.plan.seeds[0], "scope": "any", "max_depth": 10, "exclude": [EXCLUDED], **wishes}
-        self._produce("seeds-submitted", json.dumps(seed).encode())
+        value = json.dumps(seed).encode()
+        self._produce("seeds-submitted", value, headers=owner_headers(value) if is_owner else [])
 
     def declare(self, spec: CrawlSpecDeclared) -> str:
         """Declare a crawl spec, for what a seed cannot say; returns its name."""
@@ -220,9 +223,11 @@ class Ring:
         """Ask the servers what they have done."""
         return Effort(await self._messages(*DECLARED), await self._redis_calls(), self._statements())
 
-    def _produce(self, topic: str, value: bytes, *, key: bytes | None = None) -> None:
+    def _produce(
+        self, topic: str, value: bytes, *, key: bytes | None = None, headers: Sequence[tuple[str, bytes]] = ()
+    ) -> None:
         producer = Producer({"bootstrap.servers": self.servers.kafka.address})
-        producer.produce(topic, value=value, key=key)
+        producer.produce(topic, value=value, key=key, headers=list(headers))
         assert producer.flush(30) == 0
 
     async def _messages(self, *topics: Topic[Any]) -> int:

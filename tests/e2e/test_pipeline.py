@@ -50,7 +50,7 @@ class Crawl:
 def crawl(ring: Ring, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     log: Path = tmp_path_factory.mktemp("site") / "access.log"
     with serve_site(2026, SHAPE, log=log, name="whole") as site:
-        ring.sow(site)
+        ring.sow(site, is_owner=False)
 
         async def read() -> Crawl:
             await ring.until_told(site, "adhoc", seconds=CRAWL_SECONDS)

@@ -12,8 +12,10 @@ import typer
 from strider.cli.app import app
 from strider.cli.crawl.options import CrawlOptions, plan_crawl
 from strider.cli.crawl.request import BadCrawlRequest
+from strider.cli.seeds.credentials import SeedCredentials
 from strider.cli.seeds.reader import ZERO_DEPTH, SeedReader
 from strider.contracts.seed_limits import SEED_RANGES
+from strider.testing.owner import OWNER_KEY
 
 PAGE = Path(__file__).parents[2] / "docs" / "seeds.md"
 URL = "http://127.0.0.1:1/"
@@ -57,7 +59,9 @@ def error_of_seeds_add(option: str, value: int) -> str:
     except typer.BadParameter as error:
         return error.format_message()
     name = option.removeprefix("--").replace("-", "_")
-    return SeedReader({name: parsed[name]}, allow_private=True, now_ms=1).option_error()
+    owner = SeedCredentials(OWNER_KEY)
+    reader = SeedReader({name: parsed[name]}, credentials=owner, allow_private=True, now_ms=1)
+    return reader.option_error()
 
 
 def test_both_commands_have_options_for_the_numbers_of_a_seed() -> None:

@@ -29,6 +29,7 @@ from strider.messaging.ports import TopicPartition
 from strider.runtime.clocks import SystemClock
 from strider.storage.redis import RedisOptions, connect
 from strider.testing.faulty_tcp_proxy import ThreadedFaultyTcpProxy
+from strider.testing.owner import OWNER_SETTINGS, owner_headers
 from strider.testing.site import ServedSite
 from strider.testing.stack import RunningServer
 from tests.e2e.checks import LATE_SECONDS, asked_too_often
@@ -70,6 +71,7 @@ class Frontier:
             "OBJECT_STORE_URL": (directory / "objects").as_uri(),
             "STRIDER_ALLOW_PRIVATE": "true",
             "STRIDER_HOST_DELAY": f"{DELAY_SECONDS:g}",
+            **OWNER_SETTINGS,
         }
 
     @property
@@ -116,9 +118,10 @@ class Frontier:
         return named.crawl_spec_id
 
     def sow(self, site: ServedSite, job_id: str) -> None:
-        """Send the site's seed as any client would."""
+        """Send the site's seed as an owner's client would."""
         seed = {"url": site.plan.seeds[0], "job_id": job_id, "crawl_spec_id": self.declare()}
-        self._produce("seeds-submitted", json.dumps(seed).encode())
+        value = json.dumps(seed).encode()
+        self._produce("seeds-submitted", value, headers=owner_headers(value))
 
     async def entries(self, job_id: str) -> list[EntryRecorded]:
         """Read what the log says of a job's entries."""
@@ -158,9 +161,11 @@ class Frontier:
         finally:
             await broker.close()
 
-    def _produce(self, topic: str, value: bytes, *, key: bytes | None = None) -> None:
+    def _produce(
+        self, topic: str, value: bytes, *, key: bytes | None = None, headers: Iterable[tuple[str, bytes]] = ()
+    ) -> None:
         producer = Producer({"bootstrap.servers": self.bootstrap})
-        producer.produce(topic, value=value, key=key)
+        producer.produce(topic, value=value, key=key, headers=list(headers))
         assert producer.flush(30) == 0
 
 

@@ -21,6 +21,7 @@ from strider.contracts import TOPICS
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import SCHEMAS, SEEDS_SUBMITTED
+from strider.contracts.owner_signature import identify_sender
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import RowChanges, decision_rows, page_row
 from strider.messaging.compacted_table import CompactedTableReader
@@ -32,10 +33,12 @@ from strider.runtime.observability import log_events
 from strider.storage.postgres import Postgres
 from strider.storage.redis import RedisOptions, connect
 from strider.testing.faulty_tcp_proxy import faulty_tcp_proxy
+from strider.testing.owner import OWNER_KEY
 from strider.testing.stack import ServerStack
 from tests.integration.examples.processes import SHARDS, ServiceProcess
 from tests.integration.examples.test_telemetry import closed_port
 from tests.integration.frontier.shards import EPOCH, LEASE_MS, SHARD, accepted, opened
+from tests.processes.broker import Broker
 from tests.unit.indexer.events import FETCHED_AT_MS, a_decision, a_page, key
 
 CODEC = Codec(SchemaStore.bundled())
@@ -155,6 +158,29 @@ async def test_seeds_go_in_and_pages_come_out(
     assert (health.status_code, health.json()["status"]) == (200, "ok")
     assert health.json()["dependencies"] == {"kafka": True, "postgres": True, "redis": False}
     assert await asyncio.to_thread(process.stop) == 0
+
+
+@pytest.mark.parametrize(
+    ("owner_key", "job_id"), [(OWNER_KEY, "news"), ("", "raw.news")], ids=["key", "none"]
+)
+async def test_seeds_of_the_api_are_signed_where_it_has_the_key(
+    topics: str, start: Start, database: str, owner_key: str, job_id: str
+) -> None:
+    """Without one they are raw seeds, and the response has the job that link-ingestion will give them."""
+    url = f"https://{uuid.uuid4().hex[:8]}.test/"
+    process = start(topics, database, STRIDER_OWNER_KEY=owner_key)
+    async with await ready(process) as client:
+        answer = await client.post("/api/v1/seeds", json={"url": url, "job_id": "news"})
+        reserved = await client.post("/api/v1/seeds", json={"url": url, "job_id": ".robots"})
+    broker = Broker(topics, shards=SHARDS)
+    everything = await broker.read(SEEDS_SUBMITTED, dict.fromkeys(range(SHARDS), 0))
+    await broker.close()
+    (sent,) = (each for each in everything if CODEC.decode(SEEDS_SUBMITTED, each.value).url == url)
+
+    assert (answer.status_code, answer.json()["seeds"][0]["job_id"]) == (202, job_id)
+    assert identify_sender(sent.value, sent.headers, key=OWNER_KEY) == ("owner" if owner_key else "raw")
+    assert (reserved.status_code, reserved.json()["seeds"][0]["reason"]) == (422, "bad_seed")
+    assert "job_id is '.robots'" in reserved.json()["seeds"][0]["detail"]
 
 
 async def _all_of(client: httpx.AsyncClient, params: dict[str, str]) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from strider.contracts import Topic
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
+from strider.testing.owner import OWNER_SETTINGS
 
 SHARDS = 4
 DEADLINE_SECONDS = 60.0
@@ -43,6 +44,7 @@ class Service:
             "KAFKA_SESSION_TIMEOUT": "6s",
             "REDIS_URL": redis_url,
             "STRIDER_SHARDS": str(SHARDS),
+            **OWNER_SETTINGS,
             **settings,
         }
         self._process: subprocess.Popen[bytes] | None = None

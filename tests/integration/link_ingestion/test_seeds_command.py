@@ -18,10 +18,11 @@ SECONDS = 60.0
 
 
 def run(
-    *arguments: str, bootstrap: str = "", stdin: str = "", cwd: Path | None = None
+    *arguments: str, bootstrap: str = "", owner_key: str = "", stdin: str = "", cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("STRIDER_", "KAFKA_"))}
     named = {"KAFKA_BOOTSTRAP_SERVERS": bootstrap} if bootstrap else {}
+    named |= {"STRIDER_OWNER_KEY": owner_key} if owner_key else {}
     return subprocess.run(
         [sys.executable, "-m", "strider.cli", "seeds", "add", *arguments],
         env=kept | named,

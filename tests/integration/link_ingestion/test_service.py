@@ -38,6 +38,7 @@ from strider.runtime.clocks import SystemClock
 from strider.runtime.observability import log_events
 from strider.storage.job_logs import RedisJobLogs
 from strider.storage.redis import RedisOptions, connect
+from strider.testing.owner import owner_headers
 from strider.validator.adapters import PageSplicer
 from strider.validator.core import ValidationRules
 from strider.validator.topology import Validator
@@ -128,7 +129,8 @@ def test_a_seed_of_a_job_that_cannot_exist_is_refused_and_logged(
         refused = wait_for(
             lambda: [each.reasons for _, each in decided.events() if each.urls == (bad["url"],)]
         )
-    sender.produce(SEEDS_SUBMITTED.name, json.dumps(good).encode())
+    value = json.dumps(good).encode()
+    sender.produce(SEEDS_SUBMITTED.name, value, headers=owner_headers(value))
     sender.flush(10)
 
     assert refused == [("bad_seed",)]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import stat
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from strider.localstack.plan.owner_key import owner_key_file
 from strider.localstack.plan.services import find_services
 from strider.testing.site import SiteShape, serve_site
 from strider.testing.temp_dirs import temp_server_directory
@@ -45,14 +47,35 @@ def test_a_seed_from_the_command_line_comes_out_of_the_api(ring: Command, tmp_pa
     shape = SiteShape(hosts=1, pages_per_host=1, is_plain=True)
     with serve_site(1, shape, log=tmp_path / "access.log", name="stack") as site:
         (url,) = site.plan.seeds
-        ring.must("seeds", "add", url)
+        ring.must("seeds", "add", url, "--job", "news")
 
         assert wait_for(lambda: url in pages_of(ring)), ring.logs()
+        assert pages_of(ring)[url] == "news", "signed with the key of the stack: its names are an owner's"
 
 
-def pages_of(ring: Command) -> list[str]:
-    """Ask the API which pages there are."""
+def test_the_owner_key_is_private_and_given_to_two_services(ring: Command) -> None:
+    """Other services handle what strangers write; the file is readable for its user alone."""
+    file = owner_key_file(ring.home)
+    key = file.read_text().strip()
+    holders = {
+        each.name
+        for each in ring.state().processes
+        if each.pid and f"STRIDER_OWNER_KEY={key}".encode() in environment_of(each.pid).split(b"\0")
+    }
+
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert len(key) == 64
+    assert holders == {"api", "link-ingestion"}
+    assert key not in ring.logs()
+
+
+def environment_of(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/environ").read_bytes()
+
+
+def pages_of(ring: Command) -> dict[str, str]:
+    """Ask the API which pages there are: the job of each URL."""
     address = ring.state().endpoints["api"]
     with urllib.request.urlopen(f"{address}/api/v1/pages", timeout=5) as answer:
         told = json.load(answer)
-    return [page["url"] for page in told["items"]]
+    return {page["url"]: page["job_id"] for page in told["items"]}

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
+from strider.localstack.plan.services import KEYED_SERVICES
 from strider.localstack.servers.ports import choose_ports
+from strider.testing.owner import OWNER_SETTINGS
 from strider.testing.stack import ServerStack, create_database, drop_database
 
 from .command import wait_for
@@ -41,6 +43,8 @@ def _environment(name: str, stack: ServerStack, dsn: str, place: Path) -> dict[s
         "STRIDER_HEALTH_HOST": "127.0.0.1",
         "STRIDER_HEALTH_PORT": str(choose_ports(("health",), place, remembered={})["health"]),
     }
+    if name in KEYED_SERVICES:
+        here |= OWNER_SETTINGS
     if name == "api":
         here |= {"STRIDER_API_HOST": "127.0.0.1", "STRIDER_API_PORT": "0", "STRIDER_API_TOKEN": "t"}
     assert said.keys() == here.keys()

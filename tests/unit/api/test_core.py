@@ -35,6 +35,7 @@ from strider.api.core import (
     write_cursor,
 )
 from strider.contracts.generated.events import SeedSubmitted
+from strider.contracts.owner_signature import SenderRole
 from strider.urls import url_hash, url_key_of
 
 NOW = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
@@ -178,17 +179,21 @@ def test_a_seed_without_a_url_is_left_to_the_door() -> None:
 @pytest.mark.req("S3.17.6")
 def test_a_seed_that_cannot_be_crawled_is_reported_at_once(seed: SeedSubmitted, answer: SeedResult) -> None:
     """Not by a row that appears a second later."""
-    assert validate_seed(seed, allow_private=False) == answer
+    assert validate_seed(seed, sender=SenderRole.OWNER, allow_private=False) == answer
 
 
 def test_private_addresses_are_a_matter_of_setting() -> None:
-    assert validate_seed(SeedSubmitted("http://127.0.0.1/"), allow_private=True).accepted
-    assert not validate_seed(SeedSubmitted("http://169.254.169.254/"), allow_private=True).accepted
+    assert validate_seed(
+        SeedSubmitted("http://127.0.0.1/"), sender=SenderRole.OWNER, allow_private=True
+    ).accepted
+    assert not validate_seed(
+        SeedSubmitted("http://169.254.169.254/"), sender=SenderRole.OWNER, allow_private=True
+    ).accepted
 
 
 def test_a_refused_text_is_recorded_clipped() -> None:
     """An answer does not repeat a novel."""
-    answer = validate_seed(SeedSubmitted("x" * 10_000), allow_private=False)
+    answer = validate_seed(SeedSubmitted("x" * 10_000), sender=SenderRole.OWNER, allow_private=False)
 
     assert (len(answer.url), answer.reason) == (500, "bad_url")
 

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from strider.contracts.crawl_specs import (
     canonical_spec,
     effective_depth,
-    execution_id_of_seed,
-    job_id_of_seed,
     spec_from_seed,
     spec_id,
 )
@@ -153,27 +151,3 @@ def test_depth_is_three_by_default_and_ten_at_most(wanted: int | None, depth: in
     """C-2: crawls deeper than ten mostly find traps."""
     assert effective_depth(wanted) == depth
     assert spec_from_seed(SeedSubmitted(url="https://a.test/", max_depth=wanted)).max_depth == depth
-
-
-@pytest.mark.parametrize(
-    ("seed", "timestamp_ms", "execution"),
-    [
-        pytest.param({}, NOON_MS, "adhoc-20260202-abcdefabcdef", id="standing job"),
-        pytest.param({"job_id": "j1"}, NOON_MS, "j1-20260202-abcdefabcdef", id="a job without a run"),
-        pytest.param({"job_id": "j1", "execution_id": "run-9"}, NOON_MS, "run-9", id="a run"),
-        pytest.param({}, -1, "adhoc-19700101-abcdefabcdef", id="no timestamp"),
-        pytest.param({}, 2**62, "adhoc-99991231-abcdefabcdef", id="a timestamp that is none"),
-        pytest.param({"job_id": ""}, NOON_MS, "adhoc-20260202-abcdefabcdef", id="an empty job is none"),
-    ],
-)
-def test_runs_follow_from_job_day_and_spec(seed: dict[str, Any], timestamp_ms: int, execution: str) -> None:
-    """Two services must derive the same id, and a redelivered seed the same run."""
-    submitted = SeedSubmitted(url="https://a.test/", **seed)
-
-    assert execution_id_of_seed(submitted, "abcdefabcdef0123456789", timestamp_ms) == execution
-
-
-def test_a_seed_without_a_job_is_adhoc() -> None:
-    """The ad-hoc job has no rows anywhere; its id is the contract."""
-    assert job_id_of_seed(SeedSubmitted(url="https://a.test/")) == "adhoc"
-    assert job_id_of_seed(SeedSubmitted(url="https://a.test/", job_id="j")) == "j"

@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import SeedSubmitted
+from strider.contracts.owner_signature import SenderRole
 from strider.link_ingestion.core import (
     AcceptedSeed,
     LinkItem,
     LinkOrigin,
     RefusedSeed,
     SeedPosition,
+    SeedRules,
     accept_seed,
 )
 
@@ -32,14 +34,19 @@ LONG = "x" * 100_000
 
 
 def sown(
-    url: str = "https://a.test/x", *, allow_private: bool = False, **fields: Any
+    url: str = "https://a.test/x",
+    *,
+    sender: SenderRole = SenderRole.OWNER,
+    allow_private: bool = False,
+    **fields: Any,
 ) -> AcceptedSeed | RefusedSeed:
     return accept_seed(
         SeedSubmitted(url=url, **fields),
         PLACE,
+        sender=sender,
         timestamp_ms=NOON_MS,
         known_specs={DECLARED.crawl_spec_id: DECLARED},
-        allow_private=allow_private,
+        rules=SeedRules(allow_private=allow_private),
     )
 
 
@@ -180,13 +187,16 @@ def test_a_flood_of_endless_urls_is_reported_in_bounded_size() -> None:
         ({"max_in_flight_per_group": 0}, "max_in_flight_per_group is 0, expected 1 to 10000"),
     ],
 )
-def test_a_crawl_spec_with_invalid_numbers_is_refused(fields: dict[str, Any], says: str) -> None:
+@pytest.mark.parametrize("sender", SenderRole)
+def test_a_crawl_spec_with_invalid_numbers_is_refused(
+    fields: dict[str, Any], says: str, sender: SenderRole
+) -> None:
     """Its delay would hold for every crawl of that host, for ever."""
     spec = a_spec(**fields)
     seed = SeedSubmitted(url="https://a.test/x", crawl_spec_id=spec.crawl_spec_id)
     known = {spec.crawl_spec_id: spec}
 
-    answer = accept_seed(seed, PLACE, timestamp_ms=0, known_specs=known, allow_private=False)
+    answer = accept_seed(seed, PLACE, sender=sender, timestamp_ms=0, known_specs=known, rules=SeedRules())
 
     assert isinstance(answer, RefusedSeed)
     assert (answer.reason, answer.detail) == ("unknown_spec", f"the crawl spec cannot be used: {says}")
@@ -228,16 +238,20 @@ SEEDS = st.builds(
 )
 
 
-@given(SEEDS, st.integers(-1, 2**63 - 1))
+@given(SEEDS, st.integers(-1, 2**63 - 1), st.sampled_from(SenderRole))
 def test_whatever_stands_in_a_seed_it_is_taken_or_refused_with_a_word(
-    seed: SeedSubmitted, timestamp_ms: int
+    seed: SeedSubmitted, timestamp_ms: int, sender: SenderRole
 ) -> None:
     """The front door is public: nothing that decodes may raise."""
-    answer = accept_seed(seed, PLACE, timestamp_ms=timestamp_ms, known_specs={}, allow_private=False)
+
+    def accept(again: SeedSubmitted) -> AcceptedSeed | RefusedSeed:
+        return accept_seed(
+            again, PLACE, sender=sender, timestamp_ms=timestamp_ms, known_specs={}, rules=SeedRules()
+        )
+
+    answer = accept(seed)
 
     if isinstance(answer, RefusedSeed):
         assert answer.reason in set(DecisionReason)
     else:
-        assert answer == accept_seed(
-            replace(seed), PLACE, timestamp_ms=timestamp_ms, known_specs={}, allow_private=False
-        )
+        assert answer == accept(replace(seed))

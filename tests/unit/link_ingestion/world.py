@@ -37,6 +37,7 @@ from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
 from strider.runtime.publishing.publisher import EventPublisher
+from strider.testing.owner import OWNER_KEY, owner_headers
 
 SHARDS = 4
 TOPICS = (
@@ -85,7 +86,7 @@ class World:
         self.seen = WatchedSeen(self.frontier)
         self.specs = CrawlSpecCache(self.bus, self.codec, clock=self.clock)
         self.speaker = EventPublisher(self.bus, self.codec, service="test", shards=SHARDS, clock=self.clock)
-        self.policy = IngestionPolicy(SHARDS, refusals_listed=refusals_listed)
+        self.policy = IngestionPolicy(SHARDS, refusals_listed=refusals_listed, owner_key=OWNER_KEY)
         self.loops: dict[asyncio.Task[None], ConsumerLoop] = {}
 
     def start(self) -> None:
@@ -102,8 +103,13 @@ class World:
         self.loops.clear()
 
     async def say(self, topic: Topic[Any], *events: Any, headers: tuple[Header, ...] = ()) -> None:
-        """Speak as the services before this one do."""
-        await self.speaker.publish([Publish(topic, event, headers=headers) for event in events])
+        """Speak as the services before this one do; seeds are signed, as the API signs them."""
+        await self.speaker.publish(
+            [Publish(topic, event, headers=(*headers, *self._signature(topic, event))) for event in events]
+        )
+
+    def _signature(self, topic: Topic[Any], event: Any) -> list[Header]:
+        return owner_headers(self.codec.encode(topic, event).value) if topic is SEEDS_SUBMITTED else []
 
     def put(
         self,

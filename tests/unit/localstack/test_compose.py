@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from strider.api.settings import ApiSettings
-from strider.localstack.plan.services import find_services
+from strider.link_ingestion.settings import LinkIngestionSettings
+from strider.localstack.plan.services import KEYED_SERVICES, find_services
 from strider.localstack.servers.kafka import SINGLE_NODE_SETTINGS
 from strider.runtime.settings.base import ServiceSettings
 from strider.runtime.settings.loader import setting_fields
@@ -87,13 +88,21 @@ def test_all_of_ours_are_one_image(compose: dict[str, Any]) -> None:
 
 
 def test_every_variable_of_a_service_is_a_setting(compose: dict[str, Any]) -> None:
-    own = {"api": ApiSettings}
+    own: dict[str, type[ServiceSettings]] = {"api": ApiSettings, "link-ingestion": LinkIngestionSettings}
 
     assert {
         name: unknown_variables(each["environment"], own.get(name, ServiceSettings))
         for name, each in ours(compose).items()
     } == {name: set() for name in ours(compose)}
     assert unknown_variables({"STRIDER_HELTH_PORT": "1"}) == {"STRIDER_HELTH_PORT"}
+
+
+def test_the_owner_key_is_required_and_given_to_the_services_that_use_it(compose: dict[str, Any]) -> None:
+    """As in the local stack: services that handle what strangers write do without it."""
+    keys = {name: each["environment"].get("STRIDER_OWNER_KEY", "") for name, each in ours(compose).items()}
+
+    assert {name for name, key in keys.items() if key} == KEYED_SERVICES
+    assert all(keys[name].startswith("${STRIDER_OWNER_KEY:?") for name in KEYED_SERVICES)
 
 
 def test_every_address_names_a_container(compose: dict[str, Any]) -> None:

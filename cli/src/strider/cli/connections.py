@@ -11,7 +11,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -64,6 +64,8 @@ class BrokerTarget:
     settings: ServiceSettings
     allows_private: bool = False
     """Whether the services of that broker crawl private addresses, as far as is known here."""
+    stack_key: str = field(default="", repr=False)
+    """Owner key of the local stack, if the broker is its own: its services have this one."""
 
 
 class MissingTopic(Exception):
@@ -178,12 +180,14 @@ def run_reported(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 def find_broker(bootstrap: str, environment: Mapping[str, str], directory: Path) -> BrokerTarget:
     """Return the broker of the option, of the environment, or of the local stack that runs here."""
-    from strider.localstack.plan.endpoints import (  # noqa: PLC0415  # as above  # noqa: PLC0415
+    from strider.localstack.directories import find_stack_directory  # noqa: PLC0415  # as above
+    from strider.localstack.plan.endpoints import (  # noqa: PLC0415
         common_settings,
         kafka_connection,
         read_endpoints,
         running_stack,
     )
+    from strider.localstack.plan.owner_key import read_owner_key  # noqa: PLC0415
     from strider.runtime.settings.types import require_endpoints  # noqa: PLC0415
 
     settings = common_settings(environment)
@@ -201,7 +205,8 @@ def find_broker(bootstrap: str, environment: Mapping[str, str], directory: Path)
     is_own_broker = stack is not None and stack.endpoints.get(KAFKA.endpoint) == servers
     # The services of a stack have the settings that it was started with, not those of this shell.
     allows = stack.allows_private if stack and is_own_broker else settings.crawl.allow_private
-    return BrokerTarget(connection, settings, allows)
+    stack_key = read_owner_key(find_stack_directory(environment, directory)) if is_own_broker else ""
+    return BrokerTarget(connection, settings, allows, stack_key)
 
 
 def run_with_broker(bootstrap: str, work: Callable[[BrokerTarget], Coroutine[Any, Any, T]]) -> T:

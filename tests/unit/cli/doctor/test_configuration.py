@@ -9,6 +9,9 @@ import pytest
 
 from strider.cli.doctor.checks import CheckFinding, run_checks
 from strider.cli.doctor.configuration import configuration_checks
+from strider.localstack.directories import StackDirectory
+from strider.localstack.plan.owner_key import provide_owner_key
+from strider.testing.owner import OWNER_KEY
 
 NOWHERE: Mapping[str, str] = {
     "XDG_CONFIG_HOME": "/nonexistent",
@@ -27,7 +30,33 @@ def test_an_empty_environment_has_no_problem(tmp_path: Path) -> None:
         ("names", "ok", ""),
         ("contact", "ok", ""),
         ("profiles", "ok", ""),
+        ("owner-key", "warning", "set it here, for link-ingestion and for the API, or run: strider up"),
     ]
+
+
+def owner_key_findings(directory: Path, **environment: str) -> list[tuple[str, str]]:
+    """Return status and detail of the check of the owner key."""
+    return [
+        (each.status, each.detail) for each in findings(directory, **environment) if each.name == "owner-key"
+    ]
+
+
+def test_the_owner_key_is_found_in_the_environment_or_the_local_stack(tmp_path: Path) -> None:
+    """Without one, what a sender may do is said; the key itself is never printed."""
+    ((status, detail),) = owner_key_findings(tmp_path)
+    assert (status, "names that begin with raw." in detail) == ("warning", True)
+
+    own = owner_key_findings(tmp_path, STRIDER_OWNER_KEY=OWNER_KEY)
+    assert own == [("ok", "seeds are signed with STRIDER_OWNER_KEY")]
+    home = StackDirectory(tmp_path / "home")
+    key = provide_owner_key(home, {})
+    assert owner_key_findings(tmp_path, STRIDER_HOME=str(home.root)) == [
+        ("ok", "seeds are signed with the key of the local stack")
+    ]
+    ((status, detail),) = owner_key_findings(
+        tmp_path, STRIDER_HOME=str(home.root), STRIDER_OWNER_KEY=OWNER_KEY
+    )
+    assert (status, "differs" in detail, key in detail) == ("warning", True, False)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +88,9 @@ def test_a_missing_contact_is_reported_with_its_consequence(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["KAFKA_HOME", "POSTGRES_DB", "REDIS_VERSION", "HOME"])
 def test_variables_of_other_programs_are_no_problem(tmp_path: Path, name: str) -> None:
-    assert {each.status for each in findings(tmp_path, **{name: "1"})} == {"ok"}
+    found = findings(tmp_path, STRIDER_OWNER_KEY=OWNER_KEY, **{name: "1"})
+
+    assert {each.status for each in found} == {"ok"}
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 
 from strider.cli.connections import MissingTopic
 from strider.cli.seeds import reader as seeds_input
+from strider.cli.seeds.credentials import SeedCredentials
 from strider.cli.seeds.reader import (
     MAX_LINE_BYTES,
     BadLine,
@@ -27,16 +28,19 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.contracts.owner_signature import SenderRole, identify_sender
 from strider.messaging.inprocess import InProcessBroker, InProcessBus
 from strider.messaging.ports import RecordMetadata
 from strider.runtime.clocks import SystemClock
+from strider.testing.owner import OWNER_KEY
 
 CODEC = Codec(SchemaStore.bundled())
+OWNER = SeedCredentials(OWNER_KEY)
 STANDARD = {"submitted_by": "strider seeds add", "submitted_at_ms": 77}
 
 
 def a_reader(*, allow_private: bool = False, **options: Any) -> SeedReader:
-    return SeedReader(options, allow_private=allow_private, now_ms=77)
+    return SeedReader(options, credentials=OWNER, allow_private=allow_private, now_ms=77)
 
 
 def read(text: str, **options: Any) -> SeedMessage | BadLine:
@@ -78,6 +82,46 @@ def test_a_bare_host_name_gets_a_scheme_and_a_notice() -> None:
     assert seed_of(ready).url == "https://example.com/a"
     assert isinstance(ready, SeedMessage)
     assert ready.note == "example.com/a is read as https://example.com/a"
+
+
+def raw_reader(**options: Any) -> SeedReader:
+    return SeedReader(options, credentials=SeedCredentials(), allow_private=False, now_ms=77)
+
+
+def test_an_owner_signs_the_bytes_that_are_sent() -> None:
+    ready = read("https://a.test/", job_id="news")
+
+    assert isinstance(ready, SeedMessage)
+    assert ready.note == ""
+    assert identify_sender(ready.value, ready.headers, key=OWNER_KEY) is SenderRole.OWNER
+
+
+def test_without_a_key_the_job_that_a_seed_gets_is_reported() -> None:
+    """Else its results would be looked for under another name."""
+    line = InputLine("", "https://a.test/")
+    notes = {
+        job: ready.note
+        for job in ("news", "raw.news", "adhoc")
+        if isinstance(ready := raw_reader(job_id=job).read(line), SeedMessage) and not ready.headers
+    }
+
+    assert notes == {
+        "news": "without STRIDER_OWNER_KEY seeds are raw: the job news becomes raw.news",
+        "raw.news": "",
+        "adhoc": "",
+    }
+
+
+def test_without_a_key_a_line_beyond_the_limits_of_raw_seeds_is_refused() -> None:
+    beyond = '{"url": "https://a.test/", "delay": 0.1}'
+    answer = raw_reader().read(InputLine("urls.txt:3", beyond))
+
+    assert isinstance(answer, BadLine)
+    assert answer.place == "urls.txt:3"
+    assert answer.reason.startswith(
+        "delay is 0.1, a raw seed may set 1 to 60 seconds (STRIDER_SEEDS_MIN_DELAY"
+    )
+    assert isinstance(read(beyond), SeedMessage)
 
 
 @pytest.mark.parametrize(

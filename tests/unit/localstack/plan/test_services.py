@@ -45,7 +45,14 @@ def test_the_first_copy_bears_the_services_own_name() -> None:
 def test_settings_of_the_stack_are_kept_from_the_services() -> None:
     """A service refuses to start with a STRIDER_ variable that it does not know."""
     environment = service_environment(
-        {"STRIDER_HOME": "x", "STRIDER_JARS_URL": "y", "STRIDER_SHARDS": "12", "REDIS_URL": "mine"},
+        {
+            "STRIDER_HOME": "x",
+            "STRIDER_JARS_URL": "y",
+            "STRIDER_SHARDS": "12",
+            "REDIS_URL": "mine",
+            "STRIDER_OWNER_KEY": "k",
+            "STRIDER_OWNER_KEY_FILE": "f",
+        },
         {"REDIS_URL": "theirs", "SCHEMA_REGISTRY_URL": None},
     )
 

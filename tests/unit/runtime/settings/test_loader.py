@@ -10,8 +10,10 @@ from typing import Annotated, Any, ClassVar
 import pytest
 from pydantic import Field, TypeAdapter, ValidationError
 
+from strider.api.settings import ApiSettings
 from strider.echo.settings import EchoSettings
-from strider.runtime.settings.base import CrawlSettings, ServiceSettings
+from strider.link_ingestion.settings import LinkIngestionSettings
+from strider.runtime.settings.base import CrawlSettings, ServiceSettings, secret_values
 from strider.runtime.settings.loader import (
     SHARED_PREFIXES,
     SettingsError,
@@ -346,3 +348,32 @@ def test_a_text_that_is_no_number_is_not_reported_as_out_of_bounds(
         TypeAdapter(bounded).validate_python(said)
 
     assert [validation_message(problem) for problem in caught.value.errors()] == [text]
+
+
+SHORT_KEY = (
+    "STRIDER_OWNER_KEY: must have 32 characters or more, no blanks at its ends and no control characters; "
+    "make one with: openssl rand -hex 32 (from environment)"
+)
+
+
+@pytest.mark.parametrize("key", ["short", "k" * 31, "k" * 31 + " ", "k" * 40 + "\x1b"])
+def test_an_owner_key_that_is_too_short_or_cut_is_refused_without_being_shown(key: str) -> None:
+    assert problems({"STRIDER_OWNER_KEY": key}, LinkIngestionSettings) == [SHORT_KEY]
+
+
+def test_the_owner_key_is_read_by_services_that_verify_or_sign_and_ignored_by_others(tmp_path: Path) -> None:
+    """All services may share one environment and one file, but the key stays out of most processes."""
+    file = tmp_path / "strider.yaml"
+    file.write_text(f"owner: {{key: {'k' * 32}}}\n")
+    for settings_class in (LinkIngestionSettings, ApiSettings):
+        for environ in ({"STRIDER_OWNER_KEY": "k" * 32}, {"STRIDER_CONFIG": str(file)}):
+            loaded = load_settings(settings_class, environ).settings
+            assert loaded.owner.key.get_secret_value() == "k" * 32
+    for environ in ({"STRIDER_OWNER_KEY": "short"}, {"STRIDER_CONFIG": str(file)}):
+        assert "k" * 32 not in secret_values(load_settings(EchoSettings, environ).settings)
+
+
+def test_a_misspelt_owner_key_is_refused_by_its_readers() -> None:
+    assert problems({"STRIDER_OWNER_KY": "k" * 32}, LinkIngestionSettings) == [
+        "STRIDER_OWNER_KY: there is no such setting; did you mean STRIDER_OWNER_KEY?"
+    ]

@@ -100,7 +100,7 @@ def a_world(flood: Flood) -> SimulatedWorld:
 def take_seeds(world: SimulatedWorld) -> None:
     """Have link-ingestion read seeds, as it is."""
     specs = CrawlSpecCache(InProcessBus(world.broker), world.codec, clock=world.clock)
-    intake = SeedIngestion(specs, policy=IngestionPolicy(SHARDS), clock=world.clock)
+    intake = SeedIngestion(specs, policy=IngestionPolicy(SHARDS, is_closed=True), clock=world.clock)
     world.pipeline.spawn(world._loop(SEEDS_GROUP, intake.subscriptions(), sharded=False).run())
 
 

@@ -1,11 +1,12 @@
 """strider seeds: submit URLs to the crawler.
 
-Publishes seeds on their topic, which is open to every producer. Exit code 2: some lines are not seeds; the
-others were published.
+Publishes seeds on their topic, which is open to every producer, and signs them where there is an owner's key.
+Exit code 2: some lines are not seeds; the others were published.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -19,6 +20,7 @@ from strider.cli.connections import BrokerTarget, run_with_broker
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import Bootstrap, ExtractionOption, Headers
 from strider.cli.output import counted, fail, json_text, print_status, print_text, warn
+from strider.cli.seeds.credentials import find_credentials
 from strider.cli.seeds.reader import BadLine, InputLine, SeedReader, parse_pairs, parse_url_list
 from strider.cli.seeds.sender import SeedSender, SendCounters, SendListener
 from strider.cli.stdio import discard_stdout
@@ -184,7 +186,12 @@ async def _send(
     *,
     as_json: bool,
 ) -> SendCounters:
-    reader = SeedReader(options, allow_private=target.allows_private, now_ms=round(time.time() * 1000))
+    reader = SeedReader(
+        options,
+        credentials=find_credentials(os.environ, stack_key=target.stack_key),
+        allow_private=target.allows_private,
+        now_ms=round(time.time() * 1000),
+    )
     if error := reader.option_error():
         fail(error, CommandExit.USAGE)
     bus, printer = KafkaBus(target.connection), _SeedPrinter(as_json=as_json)

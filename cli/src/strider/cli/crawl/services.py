@@ -133,7 +133,7 @@ def _with_page(say: PublishRequest, page: Any) -> PublishRequest:
 
 def make_link_ingestion(shared: SharedResources, config: ServiceConfig) -> PipelineService:
     """Make link-ingestion."""
-    policy = linking.IngestionPolicy(shared.shards, allow_private=config.crawl.allow_private)
+    policy = linking.IngestionPolicy(shared.shards, allow_private=config.crawl.allow_private, is_closed=True)
     seeds = linking.SeedIngestion(shared.specs, policy=policy, clock=shared.clock)
     pages = linking.PageIngestion(shared.specs, shared.frontier, policy=policy, clock=shared.clock)
     return PipelineService(

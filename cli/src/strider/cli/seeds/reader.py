@@ -26,9 +26,15 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.contracts.ids import ADHOC_JOB_ID
+from strider.contracts.owner_signature import SenderRole
 from strider.contracts.seed_limits import DEFAULT_DEPTH, seed_range_error
-from strider.link_ingestion.core import RefusedSeed, SeedPosition, accept_seed
+from strider.contracts.seed_names import job_id_of_seed
+from strider.link_ingestion.core import RefusedSeed, SeedPosition, SeedRules, accept_seed
+from strider.messaging.ports import Header
 from strider.urls import PRIVATE, RefusedUrl, host_kind, host_of, to_wire_url
+
+from .credentials import SeedCredentials
 
 CHUNK_BYTES: Final = 64 * 1024
 CHUNKS_AHEAD: Final = 4
@@ -146,6 +152,8 @@ class SeedMessage:
     value: bytes
     note: str = ""
     """A warning about the seed, which is valid."""
+    headers: tuple[Header, ...] = ()
+    """The owner's signature, where there is a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +167,10 @@ class BadLine:
 class SeedReader:
     """Makes seeds of lines; fields that a line does not have are taken from the options."""
 
-    def __init__(self, options: Mapping[str, Any], *, allow_private: bool, now_ms: int) -> None:
+    def __init__(
+        self, options: Mapping[str, Any], *, credentials: SeedCredentials, allow_private: bool, now_ms: int
+    ) -> None:
+        self._credentials = credentials
         self._options = {"submitted_by": SUBMITTED_BY, "submitted_at_ms": now_ms, **options}
         self._allow_private = allow_private
         self._codec = Codec(SchemaStore.bundled())
@@ -187,11 +198,13 @@ class SeedReader:
             return BadLine(line.place, failure.detail)
         except UnicodeEncodeError:
             return BadLine(line.place, "contains half of a surrogate pair")
-        if reason := _refusal_of(seed):
+        if reason := _refusal_of(seed, self._credentials):
             return BadLine(line.place, reason)
+        note = note or _name_note(seed, self._credentials)
         if not note and not self._allow_private and host_kind(_host_of(seed.url)) == PRIVATE:
             note = f"{seed.url} is a private address: services without STRIDER_ALLOW_PRIVATE refuse it"
-        return SeedMessage(seed.url, SEEDS_SUBMITTED.key_of(seed), value, note)
+        headers = self._credentials.headers(value)
+        return SeedMessage(seed.url, SEEDS_SUBMITTED.key_of(seed), value, note, headers)
 
     def _fields_of(self, text: str) -> tuple[dict[str, Any], str]:
         if not text.startswith("{"):
@@ -240,17 +253,34 @@ def _with_scheme(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def _refusal_of(seed: SeedSubmitted) -> str:
+def _refusal_of(seed: SeedSubmitted, credentials: SeedCredentials) -> str:
     """Return why link-ingestion would refuse the seed; empty where it would not."""
     spec_id = seed.crawl_spec_id or ""
     known = {spec_id: CrawlSpecDeclared(crawl_spec_id=spec_id)} if spec_id else {}  # only the broker has it
-    result = accept_seed(seed, _NO_POSITION, timestamp_ms=0, known_specs=known, allow_private=True)
+    result = accept_seed(
+        seed,
+        _NO_POSITION,
+        sender=credentials.role,
+        timestamp_ms=0,
+        known_specs=known,
+        rules=SeedRules(allow_private=True, limits=credentials.limits),
+    )
     if not isinstance(result, RefusedSeed):
         return ""
     if result.reason == "bad_seed":
         return result.detail
     text = _REASON_TEXTS.get(result.detail) or result.detail if result.reason == "bad_url" else ""
     return f"{result.url[:120]!r}: {text or _REASON_TEXTS.get(result.reason, result.reason)}"
+
+
+def _name_note(seed: SeedSubmitted, credentials: SeedCredentials) -> str:
+    """Return that the names of a raw seed are changed; empty where they are not."""
+    if credentials.role is SenderRole.OWNER:
+        return ""
+    job_id = job_id_of_seed(seed, credentials.role)
+    if not seed.job_id or job_id in {seed.job_id, ADHOC_JOB_ID}:
+        return ""
+    return f"without STRIDER_OWNER_KEY seeds are raw: the job {seed.job_id} becomes {job_id}"
 
 
 def _host_of(url: str) -> str:

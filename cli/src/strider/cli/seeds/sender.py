@@ -47,6 +47,7 @@ class SeedSender:
         self._reader = reader
         self._listener = listener
         self._unacknowledged: deque[tuple[str, asyncio.Future[RecordMetadata]]] = deque()
+        self._last_note = ""
         self.counters = SendCounters()
 
     async def send(self, lines: AsyncIterator[InputLine | BadLine]) -> None:
@@ -70,7 +71,8 @@ class SeedSender:
             self.counters.bad += 1
             self._listener.bad(seed)
             return
-        if seed.note:
+        if seed.note and seed.note != self._last_note:
+            self._last_note = seed.note
             self._listener.warning(seed.note)
         await self._send_seed(producer, seed)
         while self._unacknowledged and (
@@ -79,7 +81,7 @@ class SeedSender:
             await self._await_first()
 
     async def _send_seed(self, producer: Producer, seed: SeedMessage) -> None:
-        message = OutgoingMessage(SEEDS_SUBMITTED.name, seed.key, seed.value)
+        message = OutgoingMessage(SEEDS_SUBMITTED.name, seed.key, seed.value, headers=seed.headers)
         self._unacknowledged.append((seed.url, asyncio.ensure_future(await producer.send(message))))
 
     async def _await_first(self) -> None:

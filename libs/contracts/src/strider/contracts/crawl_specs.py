@@ -1,4 +1,4 @@
-"""Crawl specs: settings of a run derived from a seed, and the ids of spec, job and run.
+"""Crawl specs: settings of a run derived from a seed, and their ids.
 
 A spec's id is the hash of its content: it covers every setting that differs from its default, so equal
 settings get the same id wherever they come from, and a new setting changes no existing id. Pure. Decides
@@ -10,22 +10,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, replace
-from datetime import UTC, datetime
 from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from .generated.events import CrawlSpecDeclared, SeedSubmitted
-from .ids import ADHOC_JOB_ID
 from .seed_limits import DEFAULT_DEPTH, MAX_DEPTH
 
 _UNHASHED_FIELDS: Final = frozenset({"crawl_spec_id", "labels"})
 """Fields that the hash does not cover: the id itself, and descriptive labels."""
 
 _CACHED_SPECS: Final = 512
-_SPEC_CHARACTERS: Final = 12
-_LAST_MS: Final = 253_402_300_799_999
-"""The end of the year 9999: a client may put any number into a message's timestamp."""
 
 
 def spec_id(spec: CrawlSpecDeclared) -> str:
@@ -122,20 +117,6 @@ def _spec_from_settings(settings: _SeedSettings) -> CrawlSpecDeclared:
 def effective_depth(wanted: int | None) -> int:
     """Return the maximum depth: the default for None and 0, at most MAX_DEPTH."""
     return min(wanted, MAX_DEPTH) if wanted and wanted > 0 else DEFAULT_DEPTH
-
-
-def job_id_of_seed(seed: SeedSubmitted) -> str:
-    """Return the id of the job that a seed belongs to."""
-    return seed.job_id or ADHOC_JOB_ID
-
-
-def execution_id_of_seed(seed: SeedSubmitted, crawl_spec_id: str, timestamp_ms: int) -> str:
-    """Return the id of a seed's run: the one it names, else that of its job, UTC day and spec."""
-    if seed.execution_id:
-        return seed.execution_id
-    seconds = min(max(timestamp_ms, 0), _LAST_MS) / 1000
-    day = datetime.fromtimestamp(seconds, UTC).strftime("%Y%m%d")
-    return f"{job_id_of_seed(seed)}-{day}-{crawl_spec_id[:_SPEC_CHARACTERS]}"
 
 
 @cache

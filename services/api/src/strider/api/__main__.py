@@ -6,9 +6,12 @@ from functools import partial
 from importlib.metadata import version
 
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.contracts.owner_signature import SenderRole
 from strider.frontier.redis.admin import ShardAdmin
 from strider.messaging.errors import StartRefused
 from strider.messaging.ports import epoch_ms
+from strider.runtime.observability import log_events
+from strider.runtime.observability.logging import logger
 from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, run_service
 from strider.runtime.publishing.publisher import EventPublisher
@@ -25,10 +28,17 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
     """Build the service definition. The API serves before its dependencies respond, and reports them."""
     settings = process.settings
     _refuse_to_be_open(settings)
+    if not settings.owner.key.get_secret_value():
+        logger("api").emit(log_events.OWNER_KEY_MISSING)
     publisher = EventPublisher(
         process.bus, process.codec, service="api", shards=settings.run.shards, clock=process.clock
     )
-    seeds = KafkaSeedPublisher(publisher, timeout_seconds=settings.publish_timeout_seconds)
+    seeds = KafkaSeedPublisher(
+        publisher,
+        process.codec,
+        owner_key=settings.owner.key.get_secret_value(),
+        timeout_seconds=settings.publish_timeout_seconds,
+    )
     postgres = Postgres(
         PostgresOptions(settings.postgres.dsn.get_secret_value(), application="strider-api"),
         clock=process.clock,
@@ -74,7 +84,12 @@ def _parts(
         seeds,
         read=lambda document: process.codec.decode(SEEDS_SUBMITTED, document),
         now_ms=partial(epoch_ms, process.clock),
-        rules=SeedLimits(settings.max_seeds, settings.max_body_bytes, settings.allow_private),
+        rules=SeedLimits(
+            settings.max_seeds,
+            settings.max_body_bytes,
+            settings.allow_private,
+            SenderRole.OWNER if settings.owner.key.get_secret_value() else SenderRole.RAW,
+        ),
     )
     return ApiParts(
         submission,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.crawl.run_log import RunLog
 from strider.frontier.redis.seen import RedisSeenLookup
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
@@ -13,7 +14,8 @@ from strider.storage.objects import open_configured_objects
 from strider.storage.redis import connect, redis_options
 
 from .adapters import LinkMetrics
-from .settings import LinkIngestionSettings
+from .core import RawSeedLimits
+from .settings import LinkIngestionSettings, SeedSettings
 from .topology import (
     DEAD_LETTERS,
     PAGES_GROUP,
@@ -24,14 +26,18 @@ from .topology import (
     SeedIngestion,
 )
 
+_log = logger("link-ingestion")
+
 
 def build(process: ServiceContext[LinkIngestionSettings]) -> ServiceDefinition:
     """Build the service definition."""
     settings, clock = process.settings, process.clock
+    if not settings.owner.key.get_secret_value():
+        _log.emit(log_events.OWNER_KEY_MISSING)
     redis = connect(redis_options(settings.redis))
     specs = CrawlSpecCache(process.bus, process.codec, clock=clock)
     policy, count = policy_of(settings), LinkMetrics(process.metrics).count
-    journal = RunLog(logger("link-ingestion"), clock=clock)
+    journal = RunLog(_log, clock=clock)
     seeds = SeedIngestion(specs, policy=policy, clock=clock, count=count, note=journal.record)
     pages = PageIngestion(specs, RedisSeenLookup(redis), policy=policy, clock=clock, count=count)
     objects = open_configured_objects(settings.objects, clock=clock)
@@ -57,7 +63,14 @@ def policy_of(settings: LinkIngestionSettings) -> IngestionPolicy:
         allow_private=settings.crawl.allow_private,
         refusals_listed=settings.refusals_listed,
         discovers_feeds=settings.feed_discovery,
+        owner_key=settings.owner.key.get_secret_value(),
+        raw_seeds=raw_seed_limits(settings.seeds),
     )
+
+
+def raw_seed_limits(settings: SeedSettings) -> RawSeedLimits:
+    """Return the limits of raw seeds; settings and limits have the same names."""
+    return RawSeedLimits(**settings.model_dump())
 
 
 def main() -> int:

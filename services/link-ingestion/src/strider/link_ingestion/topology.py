@@ -10,8 +10,8 @@ are acknowledged by the broker; a crawl spec is published before the first link 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from strider.contracts.avro.deferred_encoding import encoded_bytes
@@ -34,6 +34,7 @@ from strider.contracts.generated.topics import (
     URLS_DECIDED,
 )
 from strider.contracts.multipart_pages import closing_reason, has_more_parts
+from strider.contracts.owner_signature import InvalidSignature, SenderRole, identify_sender
 from strider.contracts.partitioning import shard_of_host
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.ports import SeenLookup
@@ -42,18 +43,22 @@ from strider.messaging.ports import Clock, Record, epoch_ms
 
 from .adapters import CountLinks, NoteRunEvent, discard_count, discard_note, note_seeds
 from .core import (
+    DEFAULT_LIMITS,
     AcceptedSeed,
     AdmittedPage,
     LinkBatches,
     LinkDeduplicator,
     LinkFilters,
+    RawSeedLimits,
     RefusedSeed,
     SeedPosition,
+    SeedRules,
     SpecRules,
     accept_seed,
     admit_links,
     compile_rules,
     link_refusals_event,
+    refuse_signature,
     refuse_undecodable,
     seed_refusal_events,
     settle,
@@ -99,6 +104,11 @@ class IngestionPolicy:
     """Refused links of one page that are listed."""
     discovers_feeds: bool = False
     """Whether feeds of start pages are links."""
+    owner_key: str = field(default="", repr=False)
+    """Key that owners of seeds sign with; empty: no sender is an owner."""
+    is_closed: bool = False
+    """Whether no unknown sender can reach the bus, so that each sender of seeds is an owner."""
+    raw_seeds: RawSeedLimits = DEFAULT_LIMITS
 
 
 class SeedIngestion:
@@ -115,6 +125,7 @@ class SeedIngestion:
     ) -> None:
         self._specs = specs
         self._policy = policy
+        self._rules = SeedRules(allow_private=policy.allow_private, limits=policy.raw_seeds)
         self._clock = clock
         self._count = count
         self._note = note
@@ -132,13 +143,7 @@ class SeedIngestion:
         accepted: list[AcceptedSeed] = []
         refused: list[RefusedSeed] = []
         for seed, record in fresh:
-            result = accept_seed(
-                seed,
-                SeedPosition(record.topic, record.partition, record.offset),
-                timestamp_ms=record.timestamp,
-                known_specs=known,
-                allow_private=self._policy.allow_private,
-            )
+            result = self._accept(seed, record, known)
             if isinstance(result, AcceptedSeed):
                 accepted.append(result)
             else:
@@ -146,6 +151,27 @@ class SeedIngestion:
         self._count("seed_taken", len(accepted))
         self._count("seed_refused", len(refused))
         return self._effects(accepted, refused)
+
+    def _accept(
+        self, seed: SeedSubmitted, record: Record, known: Mapping[str, CrawlSpecDeclared]
+    ) -> AcceptedSeed | RefusedSeed:
+        sender = self._identify(record)
+        if isinstance(sender, InvalidSignature):
+            return refuse_signature(seed, sender.detail)
+        return accept_seed(
+            seed,
+            SeedPosition(record.topic, record.partition, record.offset),
+            sender=sender,
+            timestamp_ms=record.timestamp,
+            known_specs=known,
+            rules=self._rules,
+        )
+
+    def _identify(self, record: Record) -> SenderRole | InvalidSignature:
+        if self._policy.is_closed:
+            return SenderRole.OWNER
+        value = encoded_bytes(record.value) or b""
+        return identify_sender(value, record.headers, key=self._policy.owner_key)
 
     async def on_given_up(self, record: Record, reason: str) -> Effects:
         """Refuse the URL of a seed that went to the dead letters, where its bytes contain one."""

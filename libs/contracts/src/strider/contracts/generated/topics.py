@@ -1382,6 +1382,7 @@ COMMON_HEADERS: Final[Mapping[str, str]] = {
     "ce_type": "Name of the value's schema, with its version.",
     "ce_time": "When it was published, as RFC 3339.",
     "replay-id": "Name of the replay; only on replayed messages.",
+    "owner-signature": "Only on seeds-submitted, and optional: v1= and the hex HMAC-SHA256 of the value's bytes by STRIDER_OWNER_KEY. Shows that the sender is an owner; a seed without it is a raw seed.",
 }
 """Headers that any message may carry; headers of a single topic are declared with the topic."""
 

@@ -51,6 +51,11 @@ HEALTH_TIMEOUT_SECONDS: Final = 2.0
 MAX_REASON_CHARACTERS: Final = 200
 STACK_VARIABLES: Final = frozenset({"STRIDER_HOME", "STRIDER_CACHE", "STRIDER_JARS_URL"})
 """Settings of the stack, which a service would refuse as unknown."""
+OWNER_KEY_VARIABLE: Final = "STRIDER_OWNER_KEY"
+KEYED_SERVICES: Final = frozenset({"api", "link-ingestion"})
+"""Services that have the owner key; the others handle what strangers write, and do without it."""
+_SHARED_BY_SOME: Final = ("STRIDER_OWNER_", "STRIDER_SEEDS_")
+"""Beginnings of settings that several services have, and not all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +119,11 @@ def copy_name(service: str, copy: int) -> str:
 
 
 def service_environment(inherited: Mapping[str, str], endpoints: Mapping[str, str | None]) -> dict[str, str]:
-    """Return a service's environment: ours, without the stack's variables, plus the endpoints."""
-    kept = {name: value for name, value in inherited.items() if name not in STACK_VARIABLES}
+    """Return a service's environment: ours, without the stack's variables and the owner key, plus the
+    endpoints.
+    """
+    own = {*STACK_VARIABLES, OWNER_KEY_VARIABLE, f"{OWNER_KEY_VARIABLE}_FILE"}
+    kept = {name: value for name, value in inherited.items() if name not in own}
     return kept | {name: value for name, value in endpoints.items() if value is not None}
 
 
@@ -129,7 +137,7 @@ def setting_digests(environment: Mapping[str, str], services: Iterable[ServiceKi
     return {
         name: hashlib.sha256(value.encode("utf-8", "surrogateescape")).hexdigest()
         for name, value in environment.items()
-        if value and (name.removesuffix("_FILE") in shared or name.startswith(own))
+        if value and (name.removesuffix("_FILE") in shared or name.startswith((*own, *_SHARED_BY_SOME)))
     }
 
 

@@ -1,7 +1,7 @@
 """The processes of the desired stack and their addresses.
 
-Chooses ports and passwords, and reuses those of an earlier run, so that addresses stay the same. Starts
-nothing.
+Chooses ports, passwords and the owner key, and reuses those of an earlier run, so that addresses stay the
+same. Starts nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,16 @@ from strider.localstack.servers.ports import choose_ports
 from strider.localstack.stack_state import SERVERS, DesiredState
 
 from .endpoints import common_settings, endpoint_variables, external_endpoints
-from .services import ServiceKind, ServiceProcess, copy_name, service_environment, setting_digests
+from .owner_key import provide_owner_key
+from .services import (
+    KEYED_SERVICES,
+    OWNER_KEY_VARIABLE,
+    ServiceKind,
+    ServiceProcess,
+    copy_name,
+    service_environment,
+    setting_digests,
+)
 
 API: Final = "api"
 API_PORT: Final = "STRIDER_API_PORT"
@@ -49,12 +58,14 @@ class StackPlan:
     servers: dict[str, StackServer] = field(default_factory=dict)
     allows_private: bool = field(init=False)
     setting_digests: Mapping[str, str] = field(init=False)
+    owner_key: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Read what the environment names."""
         self.external = external_endpoints(self.environment)
         self.allows_private = common_settings(self.environment).crawl.allow_private
         self.setting_digests = setting_digests(self.environment, self.services)
+        self.owner_key = provide_owner_key(self.home, self.environment)
 
     def wanted_servers(self, desired: DesiredState) -> tuple[str, ...]:
         """Return the servers to run here: desired, and not named by the environment."""
@@ -100,6 +111,8 @@ class StackPlan:
         self, kind: ServiceKind, copy: int, *, environment: Mapping[str, str]
     ) -> ServiceProcess:
         own = {API_PORT: str(self._api_port())} if kind.name == API else {}
+        if kind.name in KEYED_SERVICES:
+            own[OWNER_KEY_VARIABLE] = self.owner_key
         return ServiceProcess(
             kind=kind,
             copy=copy,

@@ -147,6 +147,11 @@ FAUST_NOT_STOPPED: Final = _error(
 
 # --- link-ingestion ---
 
+OWNER_KEY_MISSING: Final = _warning(
+    "Owner key missing",
+    "STRIDER_OWNER_KEY is not set, so no seed is an owner's: link-ingestion refuses signed seeds, and all "
+    "others have the names and limits of raw seeds; the API publishes raw seeds.",
+)
 SEEDS_ACCEPTED: Final = _info(
     "Seeds accepted",
     "Seeds of a run became links at depth 0; in the run log, one line for all seeds of up to 5 s.",

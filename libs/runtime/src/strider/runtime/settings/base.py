@@ -19,6 +19,7 @@ from .types import (
     EnvironmentVariable,
     HeaderText,
     ObjectsUrl,
+    OwnerKey,
     PositiveSeconds,
     PostgresUrl,
     ReadableFile,
@@ -151,6 +152,17 @@ class ObjectStoreSettings(SettingsArea):
 
     url: ObjectsUrl = SecretUrl("")
     """file:///folder, s3://bucket/prefix or gs://bucket/prefix; empty: only what fits into events is kept."""
+
+
+class OwnerSettings(SettingsArea):
+    """Owners of seeds. For link-ingestion, which verifies, and for the API and commands, which sign."""
+
+    PREFIX: ClassVar[str] = "STRIDER_OWNER_"
+
+    key: OwnerKey = SecretStr("")
+    """Secret of 32 characters or more that shows who may name jobs and go beyond the limits of raw seeds;
+    empty: every seed is raw.
+    """
 
 
 class LogSettings(SettingsArea):

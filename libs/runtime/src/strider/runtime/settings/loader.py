@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from .base import ServiceSettings, SettingsArea
@@ -78,8 +78,11 @@ SHARED_PREFIXES: Final = (
 )
 """Prefixes that our settings have in common with those of other programs."""
 
-OTHER_SERVICES_PREFIXES: Final = ("STRIDER_API_",)
-"""Prefixes of one service's own settings: the others ignore them, since all may share one file."""
+OTHER_SERVICES_PREFIXES: Final = ("STRIDER_API_", "STRIDER_OWNER_", "STRIDER_SEEDS_")
+"""Prefixes of settings that not every service has: the others ignore them, since all may share one file."""
+
+OTHER_SERVICES_AREAS: Final = ("owner", "seeds")
+"""Areas that not every service has; the others ignore their tables, for the same reason."""
 
 MISSPELLING_CUTOFF: Final = 0.9
 """Similarity from which a name is a misspelt setting: KAFKA_BOOTSTRAP_SERVER is, POSTGRES_DB is not."""
@@ -101,7 +104,7 @@ class SettingField:
     area: str
     field: str
     info: FieldInfo
-    owner: type[BaseModel]
+    owner: type[SettingsArea | ServiceSettings]
 
     @property
     def description(self) -> str:
@@ -221,6 +224,8 @@ class _SettingsReader:
 
     def _table(self, area: str, table: object, *, path: str) -> Iterator[tuple[str, Any]]:
         variables = {setting.field: setting.variable for setting in self.fields if setting.area == area}
+        if not variables and area in OTHER_SERVICES_AREAS:
+            return
         if not isinstance(table, dict) or not variables:
             areas = sorted({setting.area for setting in self.fields})
             self.problems.append(f"{path}: {area} is no table of settings; there are {', '.join(areas)}")
@@ -270,12 +275,11 @@ class _SettingsReader:
         """
         prefixes = tuple(prefix for prefix in ("STRIDER_", self._class.PREFIX) if prefix)
         known = self._names | COMMAND_VARIABLES.keys()
+        own = {self._class.PREFIX, *(setting.owner.PREFIX for setting in self.fields)}
+        others = tuple(prefix for prefix in OTHER_SERVICES_PREFIXES if prefix not in own)
         for variable in sorted(self._environ):
             is_known = variable in known or variable.removesuffix("_FILE") in self._names
-            is_others = self._class.PREFIX not in OTHER_SERVICES_PREFIXES and variable.startswith(
-                OTHER_SERVICES_PREFIXES
-            )
-            if is_known or is_others:
+            if is_known or variable.startswith(others):
                 continue
             if variable.startswith(prefixes):
                 yield f"{variable}: there is no such setting{_suggestion(variable, known)}"

@@ -15,6 +15,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
+from strider.contracts.owner_signature import MIN_KEY_CHARS
+
 
 class EnvironmentVariable(NamedTuple):
     """Name of a field's environment variable, where prefix and field name do not give it."""
@@ -169,6 +171,17 @@ def require_printable(text: str) -> str:
     return text
 
 
+def require_owner_key(key: SecretStr) -> SecretStr:
+    """Refuse a key that is too short to be kept secret; empty is no key."""
+    text = key.get_secret_value()
+    if text and (len(text) < MIN_KEY_CHARS or text != text.strip() or _UNPRINTABLE.search(text)):
+        raise ValueError(
+            f"must have {MIN_KEY_CHARS} characters or more, no blanks at its ends and no control characters; "
+            "make one with: openssl rand -hex 32"
+        )
+    return key
+
+
 def require_at_least(least_seconds: float, *, why: str) -> Callable[[float], float]:
     """Return a check that refuses durations below which nothing would work."""
 
@@ -213,6 +226,9 @@ ReadableFile = Annotated[str, AfterValidator(require_file)]
 
 HeaderText = Annotated[str, AfterValidator(require_printable)]
 """Text that can be sent in a header line."""
+
+OwnerKey = Annotated[SecretStr, AfterValidator(require_owner_key)]
+"""Key that owners of seeds sign with, or nothing."""
 
 WebUrl = Annotated[SecretUrl, AfterValidator(require_address("http", "https"))]
 PostgresUrl = Annotated[SecretUrl, AfterValidator(require_address("postgresql", "postgres"))]

@@ -11,9 +11,10 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from strider.contracts.crawl_specs import job_id_of_seed
 from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import SeedSubmitted
+from strider.contracts.owner_signature import SenderRole
+from strider.contracts.seed_names import job_id_of_seed, name_fault
 from strider.urls import (
     InvalidPattern,
     RefusedUrl,
@@ -79,16 +80,17 @@ def read_body(body: bytes, *, max_seeds: int) -> list[SeedDocument]:
     return [_sent(item, number) for number, item in enumerate(items)]
 
 
-def validate_seed(seed: SeedSubmitted, *, allow_private: bool) -> SeedResult:
+def validate_seed(seed: SeedSubmitted, *, sender: SenderRole, allow_private: bool) -> SeedResult:
     """Return whether a seed can be crawled, as far as the seed alone decides it."""
-    if fault := _pattern_fault(seed):
+    if fault := name_fault(seed, sender) or _pattern_fault(seed):
         return refused(seed.url, BAD_SEED, fault)
     found = to_wire_url(seed.url)
     if isinstance(found, RefusedUrl):
         return refused(seed.url, found.reason, _detail(found, seed.url))
     if blocked := address_refusal(host_kind(host_of(found)), allow_private=allow_private):
         return refused(seed.url, blocked.reason, blocked.detail)
-    return SeedResult(found, accepted=True, url_key=url_hash(url_key_of(found)), job_id=job_id_of_seed(seed))
+    job_id = job_id_of_seed(seed, sender)
+    return SeedResult(found, accepted=True, url_key=url_hash(url_key_of(found)), job_id=job_id)
 
 
 def refused(url: str, reason: str, detail: str) -> SeedResult:

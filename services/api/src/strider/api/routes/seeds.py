@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse
 from strider.api.core import SeedDocument, SeedResult, read_body, refused, validate_seed
 from strider.contracts import DecodeError, EncodeError
 from strider.contracts.generated.events import SeedSubmitted
+from strider.contracts.owner_signature import SenderRole
 
 from .auth import require_json
 from .problem_details import ProblemError
@@ -72,6 +73,8 @@ class SeedLimits:
     max_seeds: int
     max_body_bytes: int
     allow_private: bool
+    sender: SenderRole = SenderRole.OWNER
+    """Role in which the API publishes seeds: an owner, where it has the key to sign them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ class SeedSubmission:
             seed = self.read(sent.document)
         except DecodeError as failure:
             return refused(sent.url, failure.reason, failure.detail), None
-        result = validate_seed(seed, allow_private=self.rules.allow_private)
+        result = validate_seed(seed, sender=self.rules.sender, allow_private=self.rules.allow_private)
         if not result.accepted:
             return result, None
         stamped = replace(

@@ -7,13 +7,15 @@ from .admission import LinkAdmission, admit_links
 from .dedup import AdmittedPage, LinkDeduplicator
 from .link_batches import LinkBatches, LinkItem, LinkOrigin, SeedPosition
 from .link_filter import LinkFilters
+from .raw_seeds import DEFAULT_LIMITS, RawSeedLimits
 from .refusal_events import RefusedSeed, link_refusals_event, seed_refusal_events
-from .seeds import AcceptedSeed, accept_seed
+from .seeds import AcceptedSeed, SeedRules, accept_seed, refuse_signature
 from .settlement import LinkCounts, settle, settle_closed, settle_rejected, settle_undecodable
 from .spec_rules import SpecRules, compile_rules, unknown_rules
 from .undecodable_seeds import refuse_undecodable, url_in
 
 __all__ = [
+    "DEFAULT_LIMITS",
     "AcceptedSeed",
     "AdmittedPage",
     "LinkAdmission",
@@ -23,13 +25,16 @@ __all__ = [
     "LinkFilters",
     "LinkItem",
     "LinkOrigin",
+    "RawSeedLimits",
     "RefusedSeed",
     "SeedPosition",
+    "SeedRules",
     "SpecRules",
     "accept_seed",
     "admit_links",
     "compile_rules",
     "link_refusals_event",
+    "refuse_signature",
     "refuse_undecodable",
     "seed_refusal_events",
     "settle",

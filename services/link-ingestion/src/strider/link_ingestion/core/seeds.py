@@ -11,15 +11,17 @@ other means: a wrong one breaks connections for other runs, or allows request sm
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from strider.contracts.crawl_specs import execution_id_of_seed, job_id_of_seed, spec_from_seed
+from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.enums import DecisionReason, LinkVia, RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
+from strider.contracts.owner_signature import SenderRole
 from strider.contracts.seed_limits import SEED_RANGES, seed_range_error, spec_range_error
+from strider.contracts.seed_names import MAX_NAME_CHARS, name_fault, names_of_seed, refused_names
 from strider.urls import (
     InvalidPattern,
     RefusedUrl,
@@ -33,6 +35,7 @@ from strider.urls import (
 )
 
 from .link_batches import LinkItem, LinkOrigin, SeedPosition
+from .raw_seeds import DEFAULT_LIMITS, RawSeedLimits, raw_seed_fault, raw_spec_fault
 from .refusal_events import RefusedSeed
 
 MAX_BYTES: Final = 8 * 1024
@@ -72,14 +75,9 @@ def header_fault(headers: Mapping[str, str]) -> str:
     return f"headers: {size_bytes} bytes, the limit is {MAX_BYTES}" if size_bytes > MAX_BYTES else ""
 
 
-MAX_NAME_CHARS: Final = 200
-"""Of job, run and source: they become parts of keys."""
-
 _MAX_TEXT_CHARS: Final = 500
 """Of a text that is not a URL, and of a sentence: enough to find it again."""
 
-_UNFIT_NAME: Final = re.compile(r"[\s{}\x00-\x1f\x7f-\x9f]")
-_NAMES: Final = ("job_id", "execution_id", "source_id", "crawl_spec_id")
 _BAD_KINDS: Final = frozenset({RequestKind.ROBOTS})
 """robots.txt is requested by the scheduler only, and is not a page."""
 
@@ -95,34 +93,35 @@ class AcceptedSeed:
     """To be published before the seed's link; None where the seed names a declared spec."""
 
 
+@dataclass(frozen=True, slots=True)
+class SeedRules:
+    """What the seeds of a deployment may ask for."""
+
+    allow_private: bool = False
+    limits: RawSeedLimits = DEFAULT_LIMITS
+    """Of seeds without an owner's signature."""
+
+
 def accept_seed(
     seed: SeedSubmitted,
     position: SeedPosition,
     *,
+    sender: SenderRole,
     timestamp_ms: int,
     known_specs: Mapping[str, CrawlSpecDeclared],
-    allow_private: bool,
+    rules: SeedRules,
 ) -> AcceptedSeed | RefusedSeed:
     """Accept or refuse a seed; `known_specs` has the specs that seeds may name."""
     found = to_wire_url(seed.url)
-    if fault := _fault_of(seed):
-        return _refuse(seed, found, DecisionReason.BAD_SEED, fault)
-    named = seed.crawl_spec_id
-    if named and named not in known_specs:
-        return _refuse(
-            seed, found, DecisionReason.UNKNOWN_SPEC, f"no crawl spec {named} was published on crawl-specs"
-        )
-    if named and (fault := spec_range_error(known_specs[named])):
-        return _refuse(seed, found, DecisionReason.UNKNOWN_SPEC, f"the crawl spec cannot be used: {fault}")
-    if isinstance(found, RefusedUrl):
-        return _refuse(seed, found, found.reason, _detail_of(found, seed.url))
-    url_host = host_of(found)
-    if blocked := address_refusal(host_kind(url_host), allow_private=allow_private):
-        return _refuse(seed, found, blocked.reason, blocked.detail)
-    spec = None if named else spec_from_seed(seed)
-    spec_id = spec.crawl_spec_id if spec is not None else named or ""
-    execution_id = execution_id_of_seed(seed, spec_id, timestamp_ms)
-    origin = LinkOrigin(LinkVia.SEED, "", "", job_id_of_seed(seed), execution_id, spec_id, 0)
+    named = known_specs.get(seed.crawl_spec_id) if seed.crawl_spec_id else None
+    for reason, detail in _objections(seed, found, named, sender=sender, rules=rules):
+        return _refuse(seed, found, reason, detail, sender=sender)
+    assert not isinstance(found, RefusedUrl), "refused before"
+    spec = named or spec_from_seed(seed)
+    names = names_of_seed(
+        seed, spec, sender=sender, position="/".join(map(str, position)), timestamp_ms=timestamp_ms
+    )
+    origin = LinkOrigin(LinkVia.SEED, "", "", *names, spec.crawl_spec_id, 0)
     item = LinkItem(
         url=found,
         url_key=url_hash(url_key_of(found)),
@@ -134,14 +133,48 @@ def accept_seed(
         seed=position,
         attachment=seed.metadata,
     )
-    return AcceptedSeed(item, origin, url_host, spec)
+    return AcceptedSeed(item, origin, host_of(found), None if named else spec)
 
 
-def _fault_of(seed: SeedSubmitted) -> str:
+def refuse_signature(seed: SeedSubmitted, detail: str) -> RefusedSeed:
+    """Refuse a seed whose signature shows no owner; it is reported under the names of a raw seed."""
+    found = to_wire_url(seed.url)
+    return _refuse(seed, found, DecisionReason.BAD_SEED, detail, sender=SenderRole.RAW)
+
+
+def _objections(
+    seed: SeedSubmitted,
+    found: str | RefusedUrl,
+    named: CrawlSpecDeclared | None,
+    *,
+    sender: SenderRole,
+    rules: SeedRules,
+) -> Iterator[tuple[str, str]]:
+    """Yield why a seed is refused, as reason and detail; `named` is the spec that it names, or None."""
+    limits, allow_private, is_raw = rules.limits, rules.allow_private, sender is SenderRole.RAW
+    if fault := _fault_of(seed, sender):
+        yield DecisionReason.BAD_SEED, fault
+    if is_raw and (fault := raw_seed_fault(seed, limits, allow_private=allow_private)):
+        yield DecisionReason.BAD_SEED, fault
+    if seed.crawl_spec_id and named is None:
+        yield DecisionReason.UNKNOWN_SPEC, f"no crawl spec {seed.crawl_spec_id} was published on crawl-specs"
+    if named is not None and (fault := spec_range_error(named)):
+        yield DecisionReason.UNKNOWN_SPEC, f"the crawl spec cannot be used: {fault}"
+    if is_raw and named is not None:
+        fault = raw_spec_fault(named, limits, url=seed.url, allow_private=allow_private)
+        if fault:
+            yield DecisionReason.BAD_SEED, fault
+    if isinstance(found, RefusedUrl):
+        yield found.reason, _detail_of(found, seed.url)
+    elif blocked := address_refusal(host_kind(host_of(found)), allow_private=allow_private):
+        yield blocked.reason, blocked.detail
+
+
+def _fault_of(seed: SeedSubmitted, sender: SenderRole) -> str:
     """Return the first fault of a seed; empty for none."""
     return (
         _number_fault(seed)
-        or _name_fault(seed)
+        or name_fault(seed, sender)
         or (f"kind is {seed.kind!r}, which seeds may not request" if seed.kind in _BAD_KINDS else "")
         or _pattern_fault(tuple(seed.include), tuple(seed.exclude))
         or header_fault(seed.headers)
@@ -155,16 +188,6 @@ def _number_fault(seed: SeedSubmitted) -> str:
         (fault for name, value in values if value is not None and (fault := seed_range_error(name, value))),
         "",
     )
-
-
-def _name_fault(seed: SeedSubmitted) -> str:
-    for name in _NAMES:
-        text = getattr(seed, name) or ""
-        if len(text) > MAX_NAME_CHARS:
-            return f"{name} has {len(text)} characters, the limit is {MAX_NAME_CHARS}"
-        if _UNFIT_NAME.search(text):
-            return f"{name} contains a blank, a brace or a control character"
-    return ""
 
 
 @lru_cache(maxsize=256)
@@ -184,13 +207,16 @@ def _detail_of(refused: RefusedUrl, text: str) -> str:
     return refused.detail if isinstance(guess, RefusedUrl) else f"without a scheme; did you mean {guess}?"
 
 
-def _refuse(seed: SeedSubmitted, found: str | RefusedUrl, reason: str, detail: str) -> RefusedSeed:
+def _refuse(
+    seed: SeedSubmitted, found: str | RefusedUrl, reason: str, detail: str, *, sender: SenderRole
+) -> RefusedSeed:
     """Refuse a seed; its key is kept, so that `strider why` finds it."""
+    names = refused_names(seed, sender)
     return RefusedSeed(
         url=seed.url[:_MAX_TEXT_CHARS] if isinstance(found, RefusedUrl) else found,
         url_key="" if isinstance(found, RefusedUrl) else url_hash(url_key_of(found)),
         reason=reason,
         detail=detail[:_MAX_TEXT_CHARS],
-        job_id=job_id_of_seed(seed)[:MAX_NAME_CHARS],
-        execution_id=(seed.execution_id or "")[:MAX_NAME_CHARS],
+        job_id=names.job_id[:MAX_NAME_CHARS],
+        execution_id=names.execution_id[:MAX_NAME_CHARS],
     )

@@ -1,0 +1,52 @@
+"""Credentials of `strider seeds add`: an owner's key, or the limits of raw seeds without one.
+
+The key is that of the local stack that runs here, if its broker is used, else STRIDER_OWNER_KEY. The limits
+are those of this environment: services elsewhere may have others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from strider.contracts.owner_signature import SenderRole, sign_value
+from strider.link_ingestion.core import DEFAULT_LIMITS, RawSeedLimits
+from strider.link_ingestion.settings import SeedSettings
+from strider.messaging.ports import Header
+from strider.runtime.settings.base import OwnerSettings, ServiceSettings
+from strider.runtime.settings.loader import load_settings
+
+
+class SenderSettings(ServiceSettings):
+    """Settings of a sender of seeds."""
+
+    PREFIX: ClassVar[str] = ""
+
+    owner: OwnerSettings = OwnerSettings()
+    seeds: SeedSettings = SeedSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class SeedCredentials:
+    """Role of a sender of seeds, and what it depends on."""
+
+    owner_key: str = field(default="", repr=False)
+    limits: RawSeedLimits = DEFAULT_LIMITS
+
+    @property
+    def role(self) -> SenderRole:
+        """Role that link-ingestion will find."""
+        return SenderRole.OWNER if self.owner_key else SenderRole.RAW
+
+    def headers(self, value: bytes) -> tuple[Header, ...]:
+        """Return the headers of a seed's message."""
+        return (sign_value(value, self.owner_key),) if self.owner_key else ()
+
+
+def find_credentials(environment: Mapping[str, str], *, stack_key: str = "") -> SeedCredentials:
+    """Return the credentials; `stack_key` is that of the local stack. Raises SettingsError."""
+    settings = load_settings(SenderSettings, environment).settings
+    return SeedCredentials(
+        stack_key or settings.owner.key.get_secret_value(), RawSeedLimits(**settings.seeds.model_dump())
+    )

@@ -1,0 +1,171 @@
+"""Limits of raw seeds: what an unknown sender may set, and which declared crawl specs it may name.
+
+A raw seed is one without an owner's signature. Its crawl delay counts for all who crawl the host, and its
+sizes are paid for by all, so both have a floor and a ceiling here; the ranges that hold for owners, too, are
+`strider.contracts.seed_limits`. Each sentence names field, value, range and setting. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Final
+
+from strider.contracts.generated.enums import RequestKind, Scope
+from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
+from strider.contracts.seed_names import LIMIT_FIELDS
+from strider.urls import RefusedUrl, host_of, to_wire_url
+
+OWNERS_MAY: Final = "an owner, who signs with STRIDER_OWNER_KEY, may go beyond"
+
+_DELAY: Final = ("STRIDER_SEEDS_MIN_DELAY", "STRIDER_SEEDS_MAX_DELAY")
+_LOCAL_SCOPES: Final = frozenset({Scope.HOST, Scope.LISTED})
+"""Scopes in which the links of a loopback host lead nowhere else."""
+
+_PERSONAL: Final = ("authorization", "cookie", "proxy-")
+"""Beginnings of the names of headers that identify a person or an account."""
+
+_AT_MOST_DEFAULT: Final = (
+    *("max_hops", "max_links_per_page", "max_url_bytes", "max_body_bytes", "max_in_flight_per_group"),
+    *("request_timeout_seconds", "host_patience_seconds", "max_tries"),
+)
+"""Numbers of a crawl spec that a seed cannot set; above the default they cost more than a raw seed may."""
+
+_DEFAULT_ONLY: Final = (
+    *("respect_robots", "respect_nofollow", "respect_noindex", "continuous", "rendering"),
+    *("user_agent", "insecure_tls_hosts", "archive_bodies"),
+)
+"""Fields of a crawl spec that only owners may change."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawSeedLimits:
+    """Limits of raw seeds; the fields are those of the settings STRIDER_SEEDS_….
+
+    A ceiling of pages, bytes or seconds of 0 is none. Where a seed sets no limit, the scheduler's apply.
+    """
+
+    min_delay_seconds: float = 1.0
+    max_delay_seconds: float = 60.0
+    max_priority: int = 3
+    max_depth: int = 10
+    max_pages: int = 0
+    max_bytes: int = 0
+    max_seconds: int = 0
+    max_headers: int = 16
+    max_header_bytes: int = 4096
+    max_metadata_bytes: int = 4096
+    allow_fresh: bool = True
+    kinds: tuple[str, ...] = (RequestKind.PAGE, RequestKind.SITEMAP, RequestKind.FEED)
+
+
+DEFAULT_LIMITS: Final = RawSeedLimits()
+
+
+def raw_seed_fault(seed: SeedSubmitted, limits: RawSeedLimits, *, allow_private: bool) -> str:
+    """Return the first limit that a raw seed exceeds, as a sentence; empty for none."""
+    return next(_seed_faults(seed, limits, allow_private=allow_private), "")
+
+
+def raw_spec_fault(spec: CrawlSpecDeclared, limits: RawSeedLimits, *, url: str, allow_private: bool) -> str:
+    """Return why a raw seed for a URL may not name a crawl spec, as a sentence; empty where it may."""
+    fault = next(_spec_faults(spec, limits, url=url, allow_private=allow_private), "")
+    return f"crawl_spec_id: {fault}" if fault else ""
+
+
+def _seed_faults(seed: SeedSubmitted, limits: RawSeedLimits, *, allow_private: bool) -> Iterator[str]:
+    is_local = allow_private and (seed.scope or Scope.HOST) in _LOCAL_SCOPES and _is_loopback(seed.url)
+    yield from _delay_fault("delay", seed.delay, limits, is_local=is_local)
+    yield from _above("priority", seed.priority, limits.max_priority, "STRIDER_SEEDS_MAX_PRIORITY")
+    yield from _above("max_depth", seed.max_depth, limits.max_depth, "STRIDER_SEEDS_MAX_DEPTH")
+    yield from _budget_faults(seed, limits)
+    yield from _header_faults(seed.headers, limits)
+    yield from _above(
+        "the size of metadata",
+        _size_of(seed.metadata),
+        limits.max_metadata_bytes,
+        "STRIDER_SEEDS_MAX_METADATA_BYTES",
+    )
+    if seed.fresh and not limits.allow_fresh:
+        yield f"fresh is true, which STRIDER_SEEDS_ALLOW_FRESH forbids for raw seeds; {OWNERS_MAY}"
+    if seed.kind not in limits.kinds:
+        yield (
+            f"kind is {seed.kind!r}, a raw seed may be one of {', '.join(limits.kinds)} "
+            f"(STRIDER_SEEDS_KINDS); {OWNERS_MAY}"
+        )
+
+
+def _spec_faults(
+    spec: CrawlSpecDeclared, limits: RawSeedLimits, *, url: str, allow_private: bool
+) -> Iterator[str]:
+    is_local = (
+        allow_private and spec.scope == Scope.HOST and not (spec.hosts or spec.domains) and _is_loopback(url)
+    )
+    yield from _delay_fault("delay_seconds", spec.delay_seconds, limits, is_local=is_local)
+    yield from _above("priority", spec.priority, limits.max_priority, "STRIDER_SEEDS_MAX_PRIORITY")
+    yield from _above("max_depth", spec.max_depth, limits.max_depth, "STRIDER_SEEDS_MAX_DEPTH")
+    yield from _budget_faults(spec, limits)
+    yield from _header_faults(spec.headers, limits)
+    default = CrawlSpecDeclared(crawl_spec_id="")
+    for name in _AT_MOST_DEFAULT:
+        yield from _above(name, getattr(spec, name), getattr(default, name), "")
+    for name in _DEFAULT_ONLY:
+        value, expected = getattr(spec, name), getattr(default, name)
+        if value != expected:
+            yield f"the crawl spec sets {name}, which a raw seed may not use; {OWNERS_MAY}"
+    for name in spec.headers:
+        if name.lower().startswith(_PERSONAL):
+            yield f"the crawl spec sends the header {name}, which a raw seed may not use; {OWNERS_MAY}"
+
+
+def _delay_fault(name: str, value: float | None, limits: RawSeedLimits, *, is_local: bool) -> Iterator[str]:
+    least = 0.0 if is_local else limits.min_delay_seconds
+    if value is not None and not least <= value <= limits.max_delay_seconds:
+        yield (
+            f"{name} is {_text(value)}, a raw seed may set {_text(limits.min_delay_seconds)} to "
+            f"{_text(limits.max_delay_seconds)} seconds ({', '.join(_DELAY)}); {OWNERS_MAY}"
+        )
+
+
+def _budget_faults(limited: SeedSubmitted | CrawlSpecDeclared, limits: RawSeedLimits) -> Iterator[str]:
+    for name in LIMIT_FIELDS:
+        measure = "_".join(name.split("_", 2)[:2])
+        if ceiling := getattr(limits, measure):
+            yield from _above(name, getattr(limited, name), ceiling, f"STRIDER_SEEDS_{measure.upper()}")
+
+
+def _header_faults(headers: Mapping[str, str], limits: RawSeedLimits) -> Iterator[str]:
+    yield from _above("the number of headers", len(headers), limits.max_headers, "STRIDER_SEEDS_MAX_HEADERS")
+    yield from _above(
+        "the size of headers", _size_of(headers), limits.max_header_bytes, "STRIDER_SEEDS_MAX_HEADER_BYTES"
+    )
+
+
+def _above(name: str, value: float | None, most: float, setting: str) -> Iterator[str]:
+    if value is not None and value > most:
+        where = f" ({setting})" if setting else ""
+        yield f"{name} is {_text(value)}, a raw seed may have at most {_text(most)}{where}; {OWNERS_MAY}"
+
+
+def _text(number: float) -> str:
+    """Return a number in all its digits, and a whole one without a point."""
+    return str(int(number)) if number == int(number) else str(number)
+
+
+def _size_of(texts: Mapping[str, str]) -> int:
+    return sum(len(text.encode("utf-8", "surrogatepass")) for pair in texts.items() for text in pair)
+
+
+def _is_loopback(url: str) -> bool:
+    """Whether a URL names this machine by its address, or by the name that is reserved for it."""
+    found = to_wire_url(url)
+    if isinstance(found, RefusedUrl):
+        return False
+    host = host_of(found).removesuffix(".")
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
+    except ValueError:
+        return False
