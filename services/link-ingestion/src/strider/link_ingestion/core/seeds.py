@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from strider.contracts.crawl_specs import execution_id_of_seed, job_id_of_seed, spec_from_seed
@@ -112,7 +111,7 @@ def accept_seed(
         return _refuse(
             seed, found, DecisionReason.UNKNOWN_SPEC, f"no crawl spec {named} was published on crawl-specs"
         )
-    if named and (fault := spec_range_error(known_specs[named])):
+    if named and (fault := spec_range_error(known_specs[named]) or _pattern_fault(known_specs[named])):
         return _refuse(seed, found, DecisionReason.UNKNOWN_SPEC, f"the crawl spec cannot be used: {fault}")
     if isinstance(found, RefusedUrl):
         return _refuse(seed, found, found.reason, _detail_of(found, seed.url))
@@ -143,7 +142,7 @@ def _fault_of(seed: SeedSubmitted) -> str:
         _number_fault(seed)
         or _name_fault(seed)
         or (f"kind is {seed.kind!r}, which seeds may not request" if seed.kind in _BAD_KINDS else "")
-        or _pattern_fault(tuple(seed.include), tuple(seed.exclude))
+        or _pattern_fault(seed)
         or header_fault(seed.headers)
     )
 
@@ -167,13 +166,9 @@ def _name_fault(seed: SeedSubmitted) -> str:
     return ""
 
 
-@lru_cache(maxsize=256)
-def _pattern_fault(include: tuple[str, ...], exclude: tuple[str, ...]) -> str:
-    for name, texts in (("include", include), ("exclude", exclude)):
-        bad = compile_patterns(texts)
-        if isinstance(bad, InvalidPattern):
-            return f"{name}: {bad.pattern!r:.100}: {bad.detail}"
-    return ""
+def _pattern_fault(of: SeedSubmitted | CrawlSpecDeclared) -> str:
+    patterns = compile_patterns(of.include, of.exclude)
+    return patterns.sentence() if isinstance(patterns, InvalidPattern) else ""
 
 
 def _detail_of(refused: RefusedUrl, text: str) -> str:
