@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strider.link_ingestion.core import LinkFilters, admit_links, link_filter
+from strider.link_ingestion.core import LinkFilters, admit_links
 from strider.urls import url_hash, url_key_of
 from tests.unit.urls.link_texts import TEXTS
 
@@ -45,10 +45,9 @@ def test_hosts_and_specs_have_caches_of_their_own() -> None:
     ]
 
 
-def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_is_bounded() -> None:
     """A crawl of a million hosts meets a billion links."""
-    monkeypatch.setattr(link_filter, "MAX_CACHED_VERDICTS", 1_000)
-    grounds, rules = LinkFilters(allow_private=False), some_rules()
+    grounds, rules = LinkFilters(allow_private=False, max_verdicts=1_000), some_rules()
     most = 0
     for number in range(200):
         host = f"h{number}.test"

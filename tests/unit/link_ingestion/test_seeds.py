@@ -146,7 +146,7 @@ def test_a_bad_url_has_its_word(url: str, reason: str, detail: str) -> None:
         ({"execution_id": "x" * 201}, "execution_id has 201 characters, the limit is 200"),
         ({"kind": "robots"}, "kind is 'robots', which seeds may not request"),
         ({"include": ("re:(",)}, "include: 're:(': missing ): ("),
-        ({"exclude": ("",)}, "exclude: '': a pattern must have 1 to 512 characters"),
+        ({"exclude": ("",)}, "exclude: a pattern of 0 characters, expected 1 to 512"),
         ({"headers": {"Host": "b.test"}}, "headers: Host is set by the crawler and cannot be changed"),
         ({"headers": {"a b": "x"}}, "headers: 'a b' is not a valid header name"),
         (

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from strider.cli.options import AllowPrivate, Contact, ExtractionOption, Headers, UserAgent
-from strider.contracts.seed_limits import MAX_DEPTH, SEED_RANGES
+from strider.contracts.seed_limits import MAX_DEPTH, PATTERN_LIMITS, SEED_RANGES
 
 app = typer.Typer(add_completion=False)
 
@@ -75,10 +75,12 @@ MaxSeconds = Annotated[
 ]
 Scope = Annotated[ScopeOption, typer.Option(help="Scope of links to follow.")]
 Include = Annotated[
-    list[str] | None, typer.Option(help="Follow only URLs that match this pattern; repeatable.")
+    list[str] | None,
+    typer.Option(help=f"Follow only URLs that match this pattern; repeatable, {PATTERN_LIMITS}."),
 ]
 Exclude = Annotated[
-    list[str] | None, typer.Option(help="Do not follow URLs that match this pattern; repeatable.")
+    list[str] | None,
+    typer.Option(help=f"Do not follow URLs that match this pattern; repeatable, {PATTERN_LIMITS}."),
 ]
 Extract = Annotated[
     ExtractionOption,

@@ -25,7 +25,7 @@ from strider.cli.seeds.reader import BadLine, InputLine, SeedReader, parse_pairs
 from strider.cli.seeds.sender import SeedSender, SendCounters, SendListener
 from strider.cli.stdio import discard_stdout
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
-from strider.contracts.seed_limits import DEFAULT_DEPTH, MAX_DEPTH
+from strider.contracts.seed_limits import DEFAULT_DEPTH, MAX_DEPTH, PATTERN_LIMITS
 from strider.messaging.errors import Unavailable
 from strider.messaging.kafka import KafkaBus
 from strider.messaging.ports import RecordMetadata
@@ -75,11 +75,11 @@ Delay = Annotated[float | None, typer.Option(help="Crawl delay: seconds between 
 Fresh = Annotated[bool, typer.Option("--fresh", help="Fetch known and unchanged URLs too.")]
 Include = Annotated[
     list[str] | None,
-    typer.Option(metavar="PATTERN", help="Follow only URLs that match; repeatable."),
+    typer.Option(metavar="PATTERN", help=f"Follow only URLs that match; repeatable, {PATTERN_LIMITS}."),
 ]
 Exclude = Annotated[
     list[str] | None,
-    typer.Option(metavar="PATTERN", help="Do not follow URLs that match; repeatable."),
+    typer.Option(metavar="PATTERN", help=f"Do not follow URLs that match; repeatable, {PATTERN_LIMITS}."),
 ]
 MaxPages = Annotated[int | None, typer.Option(help="Most pages of the run.")]
 MaxBytes = Annotated[int | None, typer.Option(help="Most bytes of the run.")]

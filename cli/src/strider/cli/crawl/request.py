@@ -13,6 +13,8 @@ from strider.urls import InvalidPattern, RefusedUrl, compile_patterns, to_wire_u
 
 JOB_ID = "crawl"
 
+_OPTIONS = {"include": "--include", "exclude": "--exclude"}
+
 MAX_LISTED_CHARS = 4096
 """Of a line of a list that is no URL; longer than any URL may be, so that it is refused for its length."""
 MAX_SHOWN_CHARS = 200
@@ -60,10 +62,11 @@ class CrawlRequest:
 def make_request(seeds: Iterable[str], spec: CrawlSpecDeclared) -> CrawlRequest:
     """Validate patterns and the number of seeds; duplicate seeds are removed."""
     found = tuple(dict.fromkeys(seeds))
-    for option, patterns in (("--include", spec.include), ("--exclude", spec.exclude)):
-        compiled = compile_patterns(patterns)
-        if isinstance(compiled, InvalidPattern):
-            raise BadCrawlRequest(f"{option} {compiled.pattern!r}: {compiled.detail}")
+    patterns = compile_patterns(spec.include, spec.exclude)
+    if isinstance(patterns, InvalidPattern):
+        option = _OPTIONS.get(patterns.field, "--include and --exclude")
+        shown = f" {patterns.pattern!r:.100}" if patterns.pattern else ""
+        raise BadCrawlRequest(f"{option}{shown}: {patterns.detail}")
     if not found:
         raise BadCrawlRequest("no start URL; name one, or give a file with --from, or - for standard input")
     return CrawlRequest(found, replace(spec, crawl_spec_id=spec_id(spec)))

@@ -17,6 +17,15 @@ DEEP_CRAWL_DEPTH: Final = 5
 MAX_DEPTH: Final = 10
 """Maximum depth: deeper crawls mostly find traps, so more is refused and nothing means "unlimited"."""
 
+MAX_PATTERNS: Final = 32
+"""Maximum number of URL patterns in `include` and `exclude` together."""
+
+MAX_PATTERN_BYTES: Final = 2 * 1024
+"""Maximum length of all URL patterns of a seed or crawl spec; it bounds what parsing them costs."""
+
+PATTERN_LIMITS: Final = f"at most {MAX_PATTERNS} with --include and --exclude together"
+"""The limits in the help of commands."""
+
 _DELAY_SECONDS: Final = (0, 86_400)
 _COMMON_RANGES: Final = {"priority": (0, 3), "max_depth": (0, MAX_DEPTH)}
 

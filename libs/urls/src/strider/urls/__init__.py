@@ -7,7 +7,7 @@ from .display import escape_unstorable
 from .file_types import file_extension
 from .hosts import domain_of, host_of, origin_of
 from .links import ResolvedLinks, resolve_links
-from .patterns import InvalidPattern, compile_patterns
+from .patterns import MAX_INLINE_STEPS, InvalidPattern, compile_patterns
 from .refusals import REFUSAL_DETAILS, REFUSAL_REASONS, RefusedUrl
 from .scope import SCOPE_KINDS, SCOPE_REASONS, CrawlScope, build_scope
 from .url_key import UrlKeyRules, url_hash, url_key_of, url_key_of_text
@@ -16,6 +16,7 @@ from .wire_url import MAX_URL_BYTES, to_wire_url
 __all__ = [
     "CLOUD_METADATA",
     "HOST_NAME",
+    "MAX_INLINE_STEPS",
     "MAX_URL_BYTES",
     "PRIVATE",
     "REFUSAL_DETAILS",

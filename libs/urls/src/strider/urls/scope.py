@@ -64,6 +64,11 @@ class CrawlScope:
         """Whether only the host matters, so that the links of a page need one check per host."""
         return not (self.path_prefixes or self.include.texts or self.exclude.texts)
 
+    @property
+    def pattern_size(self) -> int:
+        """Number of instructions of the patterns: the work of a match for each byte of a URL."""
+        return self.include.size + self.exclude.size
+
     def includes_host(self, url_host: str) -> bool:
         """Whether a host is in scope."""
         if self.is_unbounded or url_host in self.hosts:
@@ -91,18 +96,15 @@ def build_scope(
 ) -> CrawlScope | InvalidPattern | RefusedUrl:
     """Build a scope; returns the first seed, name or pattern that is invalid where there is any."""
     if kind not in SCOPE_KINDS:
-        return InvalidPattern(kind, f"unknown scope; allowed: {', '.join(SCOPE_KINDS)}")
-    wanted, unwanted = compile_patterns(include), compile_patterns(exclude)
-    for patterns in (wanted, unwanted):
-        if isinstance(patterns, InvalidPattern):
-            return patterns
-    assert isinstance(wanted, UrlPatterns)
-    assert isinstance(unwanted, UrlPatterns)
+        return InvalidPattern(kind, f"unknown scope; allowed: {', '.join(SCOPE_KINDS)}", "scope")
+    patterns = compile_patterns(include, exclude)
+    if isinstance(patterns, InvalidPattern):
+        return patterns
     scope = CrawlScope(
         is_unbounded=kind == ANY,
         path_prefixes=tuple(sorted({normal_folder(prefix) for prefix in path_prefixes})),
-        include=wanted,
-        exclude=unwanted,
+        include=patterns.include,
+        exclude=patterns.exclude,
     )
     for texts, how in ((seeds, kind), (map(_as_url, hosts), HOST), (map(_as_url, domains), DOMAIN)):
         for text in texts:

@@ -10,6 +10,7 @@ are acknowledged by the broker; a crawl spec is published before the first link 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -40,6 +41,7 @@ from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.ports import SeenLookup
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
 from strider.messaging.ports import Clock, Record, epoch_ms
+from strider.urls import MAX_INLINE_STEPS
 
 from .adapters import CountLinks, NoteRunEvent, discard_count, discard_note, note_seeds
 from .core import (
@@ -90,8 +92,14 @@ PAGES_GROUP: Final = "link-ingestion-pages"
 
 REPLAY_HEADER: Final = "replay-id"
 
-RULES_KEPT: Final = 1_024
-"""Crawl specs whose compiled rules are kept; patterns are compiled once for each."""
+RULES_KEPT: Final = 512
+"""Crawl specs whose compiled rules are kept, up to 256 KB of automata each; patterns are compiled once."""
+
+SEEDS_PER_YIELD: Final = 16
+"""Seeds after which other tasks run: the patterns of each need up to a millisecond to compile."""
+
+MAX_THREAD_VERDICTS: Final = 20_000
+"""Cached verdicts on links that are matched in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +150,9 @@ class SeedIngestion:
         known = await self._specs.known({seed.crawl_spec_id for seed, _ in fresh if seed.crawl_spec_id})
         accepted: list[AcceptedSeed] = []
         refused: list[RefusedSeed] = []
-        for seed, record in fresh:
+        for number, (seed, record) in enumerate(fresh, 1):
+            if number % SEEDS_PER_YIELD == 0:
+                await asyncio.sleep(0)
             result = self._accept(seed, record, known)
             if isinstance(result, AcceptedSeed):
                 accepted.append(result)
@@ -224,6 +234,11 @@ class PageIngestion:
         self._count = count
         self._rules: dict[str, SpecRules] = {}
         self._filters = LinkFilters(allow_private=policy.allow_private)
+        self._thread_filters = LinkFilters(
+            allow_private=policy.allow_private, max_verdicts=MAX_THREAD_VERDICTS
+        )
+        """Used in one thread at a time, and never in the event loop."""
+        self._thread_lock = asyncio.Lock()
 
     def subscriptions(self) -> tuple[Subscription, ...]:
         """Return the topics and their handlers."""
@@ -244,7 +259,9 @@ class PageIngestion:
             else:
                 own.append(event.page)
         specs = await self._specs.known({page.crawl_spec_id for page in own})
-        admitted = [self._admit(page, specs.get(page.crawl_spec_id)) for page in own]
+        admitted = await self._admit_all(
+            [(page, self._rules_of(specs.get(page.crawl_spec_id))) for page in own]
+        )
         dedup = LinkDeduplicator(self._policy.shards)
         for page in admitted:
             dedup.add(page)
@@ -271,11 +288,28 @@ class PageIngestion:
         settled = settle_undecodable(record.headers, reason, now_ms=epoch_ms(self._clock))
         return NO_EFFECTS if settled is None else Effects(publish_last=(Publish(PAGES_SETTLED, settled),))
 
-    def _admit(self, page: PageParsed, spec: CrawlSpecDeclared | None) -> AdmittedPage:
-        rules = self._rules_of(spec)
-        policy, link_filter = self._policy, self._filters.filter_for(page.url, rules)
+    async def _admit_all(self, pages: Sequence[tuple[PageParsed, SpecRules]]) -> list[AdmittedPage]:
+        """Filter the links of each page, in a thread where its patterns need long for them."""
+        admitted, steps = [], 0
+        for page, rules in pages:
+            page_steps = rules.match_steps(page)
+            if page_steps > MAX_INLINE_STEPS:
+                async with self._thread_lock:
+                    admitted.append(await asyncio.to_thread(self._admit, page, rules, self._thread_filters))
+                continue
+            if (steps := steps + page_steps) > MAX_INLINE_STEPS:
+                steps = page_steps
+                await asyncio.sleep(0)
+            admitted.append(self._admit(page, rules, self._filters))
+        return admitted
+
+    def _admit(self, page: PageParsed, rules: SpecRules, filters: LinkFilters) -> AdmittedPage:
+        policy = self._policy
         admission = admit_links(
-            page, link_filter, listed=policy.refusals_listed, feeds=policy.discovers_feeds
+            page,
+            filters.filter_for(page.url, rules),
+            listed=policy.refusals_listed,
+            feeds=policy.discovers_feeds,
         )
         return AdmittedPage(page, rules, admission)
 

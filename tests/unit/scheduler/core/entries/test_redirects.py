@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import Any
 
 import pytest
 
 from strider.scheduler.core.entries.candidates import CandidateOrigin
 from strider.scheduler.core.entries.fetch_outcomes import EntryTransition, OutcomeContext, apply_fetch_outcome
+from strider.scheduler.core.entries.redirects import SpecScopes
+from strider.scheduler.handlers.fetch_outcomes import match_redirects
+from tests.figures import record_figure
 from tests.unit.scheduler.builders import NOW, URL, LowestChance, a_redirect, a_spec, an_entry, key
 
 ELSEWHERE = "http://www.b.test/"
@@ -119,6 +124,12 @@ def test_five_redirects_are_followed() -> None:
         pytest.param("https://www.a.test/", {"scope": "host"}, None, id="https"),
         pytest.param(ELSEWHERE, {"scope": "host", "hosts": ("www.b.test",)}, None, id="listed-host"),
         pytest.param(ELSEWHERE, {"scope": "any", "exclude": ("*b.test*",)}, "excluded", id="excluded"),
+        pytest.param(
+            ELSEWHERE,
+            {"scope": "any", "include": tuple(f"/{number}" for number in range(33))},
+            "unknown_spec",
+            id="a-spec-beyond-the-limits",
+        ),
         pytest.param("http://127.0.0.1/", {"scope": "any"}, "policy_blocked", id="private"),
         pytest.param("http://www.a.test:81/", {"allowed_ports": (80,)}, "refused_port", id="port"),
     ],
@@ -157,3 +168,29 @@ def test_what_the_fetcher_refused_is_the_targets_own_line() -> None:
         (URL, "redirected"),
         (ELSEWHERE, "policy_blocked"),
     ]
+
+
+@pytest.mark.fault("A1")
+def test_a_thousand_redirects_of_expensive_patterns_cost_a_second() -> None:
+    """A spec is compiled once, and long targets are matched in a thread before the entries are read."""
+    patterns = ("re:(?i)[ab]{100,250}!", *(f"/{number}/*" for number in range(20)))
+    spec = a_spec(scope="any", exclude=patterns)
+    targets = [f"http://www.b.test/{number}/" + "ab" * 100 for number in range(1_000)]
+
+    async def apply() -> tuple[list[str], float, float]:
+        scopes = SpecScopes()
+        began = time.thread_time()
+        await match_redirects(scopes, [(spec, target) for target in targets])
+        matched = time.thread_time()
+        at = OutcomeContext(spec, NOW, host_backs_off=False, scopes=scopes)
+        reasons = []
+        for target in targets:
+            result = apply_fetch_outcome(an_entry(), a_redirect(target), at, chance=LowestChance())
+            reasons.append(result.decisions[-1].reason)
+        return reasons, matched - began, time.thread_time() - matched
+
+    reasons, matching, deciding = asyncio.run(apply())
+    record_figure(f"1,000 redirects: loop-matching={matching:.3f}s deciding={deciding:.3f}s")
+    assert reasons == ["excluded"] * 20 + ["redirected"] * 980
+    assert matching < 0.2
+    assert deciding < 1

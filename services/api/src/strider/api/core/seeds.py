@@ -115,11 +115,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _pattern_fault(seed: SeedSubmitted) -> str:
-    for name in ("include", "exclude"):
-        bad = compile_patterns(getattr(seed, name))
-        if isinstance(bad, InvalidPattern):
-            return f"{name}: {bad.pattern!r:.100}: {bad.detail}"
-    return ""
+    patterns = compile_patterns(seed.include, seed.exclude)
+    return patterns.sentence() if isinstance(patterns, InvalidPattern) else ""
 
 
 def _detail(refusal: RefusedUrl, text: str) -> str:

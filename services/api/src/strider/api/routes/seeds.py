@@ -5,6 +5,7 @@ The JSON Schema of a seed is derived from the generated event class.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any, Final, Protocol, get_args, get_type_hints
@@ -55,6 +56,9 @@ def _described(hint: Any) -> dict[str, Any]:
 
 SENDER: Final = "api"
 
+SEEDS_PER_YIELD: Final = 16
+"""Seeds after which other requests are served: the patterns of each need up to a millisecond to compile."""
+
 ReadSeed = Callable[[bytes], SeedSubmitted]
 """The parser of JSON seeds; raises DecodeError."""
 
@@ -88,7 +92,11 @@ class SeedSubmission:
 
     async def submit(self, body: bytes) -> list[SeedResult]:
         """Validate every seed, publish those that can be crawled, and return a result for each."""
-        checked = [self._check(document) for document in read_body(body, max_seeds=self.rules.max_seeds)]
+        checked = []
+        for number, document in enumerate(read_body(body, max_seeds=self.rules.max_seeds), 1):
+            if number % SEEDS_PER_YIELD == 0:
+                await asyncio.sleep(0)
+            checked.append(self._check(document))
         seeds = [seed for _, seed in checked if seed is not None]
         if seeds:
             await self.publisher.publish(seeds)

@@ -113,8 +113,9 @@ def _refused(text: str, reason: str, detail: str) -> LinkVerdict:
 class LinkFilters:
     """The filters of recent pages."""
 
-    def __init__(self, *, allow_private: bool) -> None:
+    def __init__(self, *, allow_private: bool, max_verdicts: int = MAX_CACHED_VERDICTS) -> None:
         self._allow_private = allow_private
+        self._max_verdicts = max_verdicts
         self._by_host: dict[tuple[str, str], LinkFilter] = {}
         """By spec and host of the page."""
         self._by_scope: dict[tuple[str, str], LinkFilter] = {}
@@ -123,7 +124,7 @@ class LinkFilters:
     def filter_for(self, page_url: str, rules: SpecRules) -> LinkFilter:
         """Return the filter for a page."""
         cache, name = self._cache, (rules.spec.crawl_spec_id, host_of(page_url))
-        if cache.used > MAX_CACHED_VERDICTS:
+        if cache.used > self._max_verdicts:
             self._by_host.clear()
             self._by_scope.clear()
             cache.parsed.clear()

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from strider.contracts.crawl_specs import spec_from_seed
@@ -158,7 +157,7 @@ def _objections(
         yield DecisionReason.BAD_SEED, fault
     if seed.crawl_spec_id and named is None:
         yield DecisionReason.UNKNOWN_SPEC, f"no crawl spec {seed.crawl_spec_id} was published on crawl-specs"
-    if named is not None and (fault := spec_range_error(named)):
+    if named is not None and (fault := spec_range_error(named) or _pattern_fault(named)):
         yield DecisionReason.UNKNOWN_SPEC, f"the crawl spec cannot be used: {fault}"
     if is_raw and named is not None:
         fault = raw_spec_fault(named, limits, url=seed.url, allow_private=allow_private)
@@ -176,7 +175,7 @@ def _fault_of(seed: SeedSubmitted, sender: SenderRole) -> str:
         _number_fault(seed)
         or name_fault(seed, sender)
         or (f"kind is {seed.kind!r}, which seeds may not request" if seed.kind in _BAD_KINDS else "")
-        or _pattern_fault(tuple(seed.include), tuple(seed.exclude))
+        or _pattern_fault(seed)
         or header_fault(seed.headers)
     )
 
@@ -190,13 +189,9 @@ def _number_fault(seed: SeedSubmitted) -> str:
     )
 
 
-@lru_cache(maxsize=256)
-def _pattern_fault(include: tuple[str, ...], exclude: tuple[str, ...]) -> str:
-    for name, texts in (("include", include), ("exclude", exclude)):
-        bad = compile_patterns(texts)
-        if isinstance(bad, InvalidPattern):
-            return f"{name}: {bad.pattern!r:.100}: {bad.detail}"
-    return ""
+def _pattern_fault(of: SeedSubmitted | CrawlSpecDeclared) -> str:
+    patterns = compile_patterns(of.include, of.exclude)
+    return patterns.sentence() if isinstance(patterns, InvalidPattern) else ""
 
 
 def _detail_of(refused: RefusedUrl, text: str) -> str:

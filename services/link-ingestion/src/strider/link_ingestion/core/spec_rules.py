@@ -16,7 +16,7 @@ from functools import cache
 from typing import Final
 
 from strider.contracts.generated.enums import DecisionReason
-from strider.contracts.generated.events import CrawlSpecDeclared
+from strider.contracts.generated.events import CrawlSpecDeclared, PageParsed
 from strider.urls import (
     MAX_URL_BYTES,
     CrawlScope,
@@ -96,6 +96,11 @@ class SpecRules:
         """Return the scope for the links of a page on this host."""
         return self.scope.with_seed(self.spec.scope, f"http://{page_host}/")
 
+    def match_steps(self, page: PageParsed) -> int:
+        """Return the work of matching the patterns with all links of a page, at most."""
+        size = self.scope.pattern_size
+        return size and size * sum(map(len, (*page.link_urls, *page.entry_urls)))
+
     def refusal(self, found: str, scope: CrawlScope) -> tuple[str, str]:
         """Return the reason against a URL whose host is in scope, and its detail; empty for none."""
         spec = self.spec
@@ -135,7 +140,8 @@ def compile_rules(spec: CrawlSpecDeclared) -> SpecRules:
     )
     barrier = detail = ""
     if isinstance(scope, InvalidPattern | RefusedUrl):
-        barrier, detail = DecisionReason.UNKNOWN_SPEC, f"the crawl spec cannot be used: {scope.detail}"
+        fault = scope.sentence() if isinstance(scope, InvalidPattern) else scope.detail
+        barrier, detail = DecisionReason.UNKNOWN_SPEC, f"the crawl spec cannot be used: {fault}"
         scope = CrawlScope(is_unbounded=True)
     endings = refused_endings(spec.refused_file_types)
     is_plain = (

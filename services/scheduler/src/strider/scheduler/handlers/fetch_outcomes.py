@@ -6,6 +6,7 @@ retried, redirected or closed is decided by `core/entries/fetch_outcomes.py`.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,7 +38,7 @@ from strider.scheduler.core.entries.fetch_outcomes import (
     apply_fetch_outcome,
     is_current,
 )
-from strider.scheduler.core.entries.redirects import redirect_messages
+from strider.scheduler.core.entries.redirects import SpecScopes, redirect_messages
 from strider.scheduler.core.entries.state import request_duration_ms
 from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_messages
 from strider.scheduler.core.hosts.host_state import (
@@ -64,7 +65,7 @@ from strider.scheduler.ports import SchedulerMeter
 from strider.scheduler.shard.in_progress import PendingDecision
 from strider.scheduler.shard.shard import OwnedShard
 from strider.scheduler.shard.store_mapping import entry_conclusion, entry_lookup
-from strider.urls import host_of
+from strider.urls import MAX_INLINE_STEPS, host_of
 
 DEFAULT_SPEC = CrawlSpecDeclared(crawl_spec_id="")
 """Used for an outcome whose crawl spec is unknown: its request was made, so it is concluded."""
@@ -112,6 +113,7 @@ class FetchOutcomesHandler:
         self._options = options
         self._meter = meter
         self._chance = chance
+        self._scopes = SpecScopes()
 
     async def handle(self, shard: OwnedShard, outcomes: Sequence[FetchCompleted]) -> Effects:
         """End the leases, and decide about their entries."""
@@ -127,6 +129,10 @@ class FetchOutcomesHandler:
             if self._charge_budget(shard, outcome, specs.get(outcome.crawl_spec_id, DEFAULT_SPEC))
         }
         current = self._select_current(outcomes, freed, batch)
+        await match_redirects(
+            self._scopes,
+            [(specs.get(each.crawl_spec_id, DEFAULT_SPEC), each.redirect_target) for each in current],
+        )
         known = await shard.load_entries(
             [entry_lookup(each.job_id, each.url_key, each.crawl_spec_id) for each in current]
         )
@@ -255,6 +261,7 @@ class FetchOutcomesHandler:
             allow_private=self._options.allow_private,
             by_domain=self._options.by_domain,
             has_reduced_limit=has_reduced_limit,
+            scopes=self._scopes,
         )
         transition = apply_fetch_outcome(entry, outcome, context, chance=self._chance)
         batch.add(transition)
@@ -270,6 +277,15 @@ class FetchOutcomesHandler:
         note_decisions(self._meter, batch.decisions)
         note_failed_requests(self._meter, batch.outcomes)
         note_unreachable_robots(self._meter, batch.unreachable)
+
+
+async def match_redirects(scopes: SpecScopes, targets: Sequence[tuple[CrawlSpecDeclared, str]]) -> None:
+    """Match redirect targets in a thread if patterns need long for them.
+
+    It is done before the entries are read, since nothing may run between reading them and deciding.
+    """
+    if sum(scopes.match_steps(spec, target) for spec, target in targets if target) > MAX_INLINE_STEPS:
+        scopes.keep(await asyncio.to_thread(scopes.path_reasons, targets))
 
 
 def _freed_lease(outcome: FetchCompleted) -> EndedRequest:

@@ -17,7 +17,7 @@ called from `loops/release.py`. Knows no leases.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -36,7 +36,7 @@ from strider.politeness.retry_policy import FETCH_RETRY, RandomSource
 
 from .candidates import Candidate
 from .recrawl import reschedule_without_page, waits_for_recrawl
-from .redirects import apply_redirect
+from .redirects import SpecScopes, apply_redirect
 from .state import close_entry, mark_fetched, request_duration_ms, requeue_entry
 from .url_decisions import UrlDecision, closed_decision
 
@@ -139,6 +139,7 @@ class OutcomeContext:
     by_domain: bool = False
     has_reduced_limit: bool = False
     """Whether the request had a smaller body limit than usual, because the budget had no more left."""
+    scopes: SpecScopes = field(default_factory=SpecScopes)
 
 
 STALE: Final = EntryTransition("stale")
@@ -291,6 +292,7 @@ def _follow_redirect(
         now_ms=context.now_ms,
         allow_private=context.allow_private,
         by_domain=context.by_domain,
+        scopes=context.scopes,
     )
     if result.entry.state == EntryState.PENDING:
         return EntryTransition("moved", result.entry)

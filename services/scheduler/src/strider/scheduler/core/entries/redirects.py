@@ -12,7 +12,7 @@ published to links-discovered, to the shard of their host, as many in one messag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,7 +25,14 @@ from strider.contracts.generated.events import (
     LinksDiscovered,
 )
 from strider.contracts.partitioning import shard_of_host
-from strider.urls import CrawlScope, build_scope, host_of, registrable_domain
+from strider.urls import (
+    CrawlScope,
+    InvalidPattern,
+    RefusedUrl,
+    build_scope,
+    host_of,
+    registrable_domain,
+)
 
 from .acceptance import MAX_REDIRECTS, UrlRefusal, refuse_url
 from .candidates import Candidate, CandidateOrigin, host_group_of, redirect_token
@@ -36,6 +43,73 @@ MAX_URLS: Final = 500
 """Redirect targets in one message."""
 MAX_CHARACTERS: Final = 128 * 1024
 """Characters of URLs, chains and metadata in one message: half of its topic's limit in bytes."""
+
+
+SPECS_KEPT: Final = 512
+"""Crawl specs whose compiled scope is kept."""
+VERDICTS_KEPT: Final = 10_000
+"""Verdicts of patterns on redirect targets that are kept."""
+
+
+class SpecScopes:
+    """Scopes of recent crawl specs, compiled once, and verdicts of their patterns on redirect targets."""
+
+    def __init__(self) -> None:
+        self._scopes: dict[str, tuple[CrawlSpecDeclared, CrawlScope | InvalidPattern | RefusedUrl]] = {}
+        self._path_reasons: dict[tuple[str, str], str] = {}
+
+    def spec_fault(self, spec: CrawlSpecDeclared) -> str:
+        """Return why a spec cannot be used; empty where it can."""
+        scope = self._scope_of(spec)
+        if isinstance(scope, CrawlScope):
+            return ""
+        return scope.sentence() if isinstance(scope, InvalidPattern) else scope.detail
+
+    def refusal_reason(self, spec: CrawlSpecDeclared, page: str, target: str) -> str:
+        """Return why a link of a page is out of scope, or an empty text."""
+        scope = self._scope_of(spec)
+        assert isinstance(scope, CrawlScope), "the spec was checked before"
+        reason = self._path_reasons.get((spec.crawl_spec_id, target))
+        scope = scope.with_seed(spec.scope, page)
+        if reason is None or not scope.includes_host(host_of(target)):
+            return scope.refusal_reason(target)
+        return reason
+
+    def match_steps(self, spec: CrawlSpecDeclared, target: str) -> int:
+        """Return the work of matching the patterns of a spec with a URL, at most."""
+        scope = self._scope_of(spec)
+        return scope.pattern_size * len(target) if isinstance(scope, CrawlScope) else 0
+
+    def path_reasons(self, targets: Iterable[tuple[CrawlSpecDeclared, str]]) -> Mapping[tuple[str, str], str]:
+        """Match targets with the paths and patterns of their specs; may run in a thread."""
+        return {
+            (spec.crawl_spec_id, target): scope.path_refusal_reason(target)
+            for spec, target in targets
+            if isinstance(scope := self._scope_of(spec), CrawlScope)
+        }
+
+    def keep(self, path_reasons: Mapping[tuple[str, str], str]) -> None:
+        """Keep verdicts, so that the decision about their redirects does not match them again."""
+        if len(self._path_reasons) > VERDICTS_KEPT:
+            self._path_reasons.clear()
+        self._path_reasons.update(path_reasons)
+
+    def _scope_of(self, spec: CrawlSpecDeclared) -> CrawlScope | InvalidPattern | RefusedUrl:
+        known = self._scopes.get(spec.crawl_spec_id)
+        if known is not None and known[0] is spec:
+            return known[1]
+        if len(self._scopes) >= SPECS_KEPT:
+            self._scopes.clear()
+        scope = build_scope(
+            spec.scope,
+            hosts=spec.hosts,
+            domains=spec.domains,
+            path_prefixes=spec.path_prefixes,
+            include=spec.include,
+            exclude=spec.exclude,
+        )
+        self._scopes[spec.crawl_spec_id] = spec, scope
+        return scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +132,7 @@ def apply_redirect(  # noqa: PLR0911  # one a case of the table above
     now_ms: int,
     allow_private: bool,
     by_domain: bool,
+    scopes: SpecScopes,
 ) -> RedirectResult:
     """Decide about a redirect; the entry has the sequence and status of the outcome already."""
     target, key = outcome.redirect_target, outcome.redirect_target_key
@@ -83,7 +158,7 @@ def apply_redirect(  # noqa: PLR0911  # one a case of the table above
         return RedirectResult(change_entry_url(entry, target, now_ms=now_ms))
     candidate = _target_candidate(entry, outcome, by_domain=by_domain)
     closed = close_entry(entry_with_target, DecisionReason.REDIRECTED, now_ms=now_ms)
-    refusal = _refuse_target(entry, outcome, spec, allow_private=allow_private)
+    refusal = _refuse_target(entry, outcome, spec, allow_private=allow_private, scopes=scopes)
     if refusal is None:
         return RedirectResult(closed, target=candidate)
     return RedirectResult(closed, refused_target=refused_decision(candidate, refusal.reason, refusal.detail))
@@ -105,33 +180,23 @@ def change_entry_url(entry: EntryRecorded, url: str, *, now_ms: int) -> EntryRec
 
 
 def _refuse_target(
-    entry: EntryRecorded, outcome: FetchCompleted, spec: CrawlSpecDeclared, *, allow_private: bool
+    entry: EntryRecorded,
+    outcome: FetchCompleted,
+    spec: CrawlSpecDeclared,
+    *,
+    allow_private: bool,
+    scopes: SpecScopes,
 ) -> UrlRefusal | None:
     if outcome.redirect_refused:
         return UrlRefusal(_refusal_reason(outcome.redirect_refused))
     if (refusal := refuse_url(outcome.redirect_target, spec, allow_private=allow_private)) is not None:
         return refusal
+    if fault := scopes.spec_fault(spec):
+        return UrlRefusal(DecisionReason.UNKNOWN_SPEC, f"the crawl spec cannot be used: {fault}")
     if entry.is_start and _is_same_site(entry, outcome.redirect_target):
         return None
-    scope = page_scope(spec, entry.url)
-    reason = scope.refusal_reason(outcome.redirect_target) if isinstance(scope, CrawlScope) else ""
+    reason = scopes.refusal_reason(spec, entry.url, outcome.redirect_target)
     return UrlRefusal(DecisionReason(reason)) if reason else None
-
-
-def page_scope(spec: CrawlSpecDeclared, page: str) -> object:
-    """Return the scope of the links of a page; a spec with invalid patterns has no scope here.
-
-    Such a spec was refused with its seed, so a redirect need not report it again.
-    """
-    return build_scope(
-        spec.scope,
-        [page],
-        hosts=spec.hosts,
-        domains=spec.domains,
-        path_prefixes=spec.path_prefixes,
-        include=spec.include,
-        exclude=spec.exclude,
-    )
 
 
 def _is_same_site(entry: EntryRecorded, target: str) -> bool:
