@@ -125,8 +125,8 @@ async def test_an_offset_that_retention_took_is_a_loss_with_its_range(world: Wor
     with pytest.raises(OffsetLost) as raised:
         await read(consumer, 1)
     failure = raised.value
-    assert (failure.topic, failure.partition, failure.wanted, failure.available) == (topic, 0, 0, 6)
-    consumer.seek(partition, failure.available)
+    assert (failure.topic, failure.partition, failure.first, failure.resume_at) == (topic, 0, 0, 6)
+    consumer.seek(partition, failure.resume_at)
     assert values(await read(consumer, 4)) == [b"6", b"7", b"8", b"9"]
 
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaProducer
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 
@@ -27,6 +28,7 @@ from strider.runtime.observability import log_events
 from strider.runtime.process.exit_codes import ExitCode
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.testing.stack import RunningServer
+from tests.integration.messaging.batch_bombs import bomb, send_batch
 from tests.processes.services import GRACE_SECONDS, Service, Yard
 from tests.processes.waiting import until
 from tests.unit.insights.events import a_fetch, a_settlement
@@ -196,6 +198,31 @@ async def test_what_retention_took_leaves_a_hole_and_no_stop(ring: Ring, yard: Y
 
     await until_written(ring, service, host, {"not_found": 4})
     await until_committed(ring, service)
+
+
+async def test_a_batch_that_no_memory_holds_is_skipped_and_reported(
+    broker: RunningServer, ring: Ring, yard: Yard
+) -> None:
+    host, neighbour = a_host(), a_host()
+    service = yard.start(INSIGHTS)
+    await service.until_ready()
+    await ring.fetch(host, outcome="not_found")
+    await until_written(ring, service, host, {"not_found": 1})
+    client: Any = AIOKafkaProducer(bootstrap_servers=broker.address, enable_idempotence=False)
+    await client.start()
+    records = await asyncio.to_thread(bomb, "zstd", 256)
+    for partition in range(SHARDS):
+        await send_batch(client, FETCHES_COMPLETED.name, "zstd", records, partition=partition)
+    await client.stop()
+    await ring.fetch(host, outcome="not_found", times=4)
+    await ring.fetch(neighbour, outcome="not_found", times=4)
+
+    await until_written(ring, service, host, {"not_found": 5})
+    await until_written(ring, service, neighbour, {"not_found": 4})
+    skipped = service.events(log_events.BATCH_SKIPPED.text)
+    assert sorted(event["partition"] for event in skipped) == list(range(SHARDS))
+    reported = service.events(log_events.INSIGHTS_MESSAGES_LOST.text)
+    assert sum(event["messages"] for event in reported) == SHARDS
 
 
 async def test_it_ends_in_time_although_the_broker_is_unresponsive(

@@ -245,3 +245,34 @@ async def test_the_whole_registry_can_be_applied(connection: KafkaConnection) ->
 
     assert report.is_complete
     assert (plan.has_drift, lacking) == (False, {})
+
+
+async def test_a_setting_that_only_some_brokers_know_is_probed_and_creates_nothing(
+    connection: KafkaConnection,
+) -> None:
+    async with TopicAdmin.open(connection) as broker:
+        before = {topic.name for topic in await broker.describe()}
+        known = await broker.knows_setting("retention.ms", "1000")
+        unknown = await broker.knows_setting("no.such.setting", "1000")
+        after = {topic.name for topic in await broker.describe()}
+
+    assert (known, unknown) == (True, False)
+    assert after == before
+
+
+async def test_where_the_broker_can_bound_records_every_topic_has_the_bound_of_its_readers(
+    connection: KafkaConnection, topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This broker has no such setting yet: another one that it takes stands for it."""
+    await apply(connection, topics)
+    monkeypatch.setattr("strider.messaging.topics.apply.RECORD_LIMIT", "index.interval.bytes")
+
+    report = await apply(connection, topics)
+    again = await apply(connection, topics)
+
+    wanted = str(connection.max_decompressed_batch_bytes)
+    assert {change.topic for change in report.plan.alter} == {topic.name for topic in topics}
+    assert {setting for each in report.plan.alter for setting in each.changes} == {
+        ("index.interval.bytes", "4096", wanted)
+    }
+    assert again.plan == TopicPlan(undeclared=again.plan.undeclared, private=again.plan.private)

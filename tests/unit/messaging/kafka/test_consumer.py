@@ -325,12 +325,12 @@ async def test_undecodable_records_raise_our_error_and_lose_nothing(failure: Exc
     answers: list[Any] = [found, {}]
     client = LibraryClient(lambda: answers.pop(0))
     consumer = owner(client)
-    client._subscription.subscription.assignment.unpacking_failures = [failure]
+    client._subscription.subscription.assignment.unpacking_failures = {PARTITION: failure}
     with pytest.raises(Unavailable, match=type(failure).__name__):
         await poll(consumer)
 
     def fail_while_fetching() -> Any:
-        client._subscription.subscription.assignment.unpacking_failures = [failure]
+        client._subscription.subscription.assignment.unpacking_failures = {PARTITION: failure}
         return answers.pop(0)
 
     client._poll = fail_while_fetching

@@ -38,18 +38,33 @@ def test_an_offset_that_does_not_rise_is_refused() -> None:
         done.add(5)
 
 
-@pytest.mark.parametrize(
-    ("is_open", "position"), [pytest.param(False, 9, id="all done"), pytest.param(True, 4, id="one open")]
-)
-def test_only_an_idle_partition_skips(is_open: bool, position: int) -> None:
+@pytest.mark.parametrize("order", [(), (4,), (4, 5), (5, 4)])
+def test_a_skipped_range_is_committed_once_all_before_it_is_done(order: tuple[int, ...]) -> None:
+    """Also where no message follows it: its partition would show a lag for ever."""
     done = OffsetTracker()
     done.add(3)
     done.complete(3)
-    if is_open:
-        done.add(4)
+    for offset in sorted(order):
+        done.add(offset)
     done.skip_to(9)
+    before = done.position
+    for offset in order:
+        done.complete(offset)
 
-    assert done.position == position
+    assert before == (4 if order else 9)
+    assert (done.position, done.first_incomplete, done.redelivery_span) == (9, None, 0)
+
+
+def test_what_follows_a_skipped_range_waits_for_what_is_before_it() -> None:
+    done = OffsetTracker()
+    done.add(3)
+    done.skip_to(9)
+    done.add(9)
+    done.complete(9)
+    before = done.position
+    done.complete(3)
+
+    assert (before, done.position) == (None, 10)
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=60), st.randoms(use_true_random=False))

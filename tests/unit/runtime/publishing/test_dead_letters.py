@@ -67,7 +67,7 @@ async def test_a_reason_is_a_word_of_the_list(failure: Exception, reason: str) -
 async def test_a_dead_letter_passes_the_real_codec() -> None:
     codec = Codec(SchemaStore.bundled())
     say = await _letters().dead_letter(_record(value=b"\x00\xff" * 100), KeyError("x"), attempts=3)
-    loss = _letters().loss_event(OffsetLost("notes", 3, wanted=5, available=9))
+    loss = _letters().unread_event(OffsetLost("notes", 3, wanted=5, available=9))
     encoded = [codec.encode(each.topic, each.event) for each in (say, loss)]
     read = [codec.decode(TOPIC, each.value, each.headers) for each in encoded]
 

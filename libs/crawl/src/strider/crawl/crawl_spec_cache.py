@@ -18,8 +18,7 @@ from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.generated.topics import CRAWL_SPECS
 from strider.messaging.catch_up_reader import CatchUpReader
 from strider.messaging.effects import Publish
-from strider.messaging.errors import OffsetLost
-from strider.messaging.ports import Bus, Clock, Consumer, Header, TopicPartition
+from strider.messaging.ports import Bus, Clock, Consumer, Header
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
@@ -137,11 +136,7 @@ class CrawlSpecCache:
         return is_too_long
 
     async def _poll(self, reader: Consumer) -> bool:
-        try:
-            found = await reader.poll(max_records=POLL_RECORDS, timeout_seconds=POLL_SECONDS)
-        except OffsetLost as lost:
-            reader.seek(TopicPartition(lost.topic, lost.partition), lost.available)
-            return True
+        found = await reader.poll(max_records=POLL_RECORDS, timeout_seconds=POLL_SECONDS)
         for records in found.values():
             for record in records:
                 if record.key is not None and record.value is not None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-from .errors import Unavailable
+from .errors import Unavailable, UnreadRange
 from .ports import Bus, Consumer, TopicPartition
+from .unread_ranges import skip_unread
 
 PollOnce = Callable[[Consumer], Awaitable[bool]]
 """Polls once and handles the records; returns whether there were any."""
@@ -64,8 +65,15 @@ class CatchUpReader:
         ends = await reader.end_offsets(reader.assignment())
         is_too_long = self._new_stall_detector()
         while await _is_behind(reader, ends):
-            if is_too_long(await self._poll(reader)):
+            if is_too_long(await self._poll_once(reader)):
                 raise Unavailable("kafka", f"{self._topic} cannot be read up to its end")
+
+    async def _poll_once(self, reader: Consumer) -> bool:
+        try:
+            return await self._poll(reader)
+        except UnreadRange as unread:
+            skip_unread(reader, unread)
+            return True
 
     async def _partitions(self) -> list[TopicPartition]:
         count = await self._bus.partition_count(self._topic)

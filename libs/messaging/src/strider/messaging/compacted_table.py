@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from .errors import OffsetLost, Unavailable
+from .errors import Unavailable, UnreadRange
 from .ports import Bus, Clock, Consumer, Record, TopicPartition
+from .unread_ranges import skip_unread
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -141,11 +142,11 @@ class _UnreadPartitions:
         return bool(self._unfinished)
 
     async def poll(self) -> list[Sequence[Record]]:
-        """Poll once. Records that retention deleted meanwhile are no part of the table any more."""
+        """Poll once; continue behind what cannot be read."""
         try:
             found = await self._reader.poll(max_records=POLL_RECORDS, timeout_seconds=POLL_SECONDS)
-        except OffsetLost as lost:
-            self._reader.seek(TopicPartition(lost.topic, lost.partition), lost.available)
+        except UnreadRange as unread:
+            skip_unread(self._reader, unread)
             return []
         return [self._until_end(partition, batch) for partition, batch in found.items()]
 

@@ -38,6 +38,11 @@ SHARDS_LEFT_UNREAD: Final = LogEvent(
     "warning",
     "A topic is not read on some shards, because the members that own them do not subscribe to it.",
 )
+BATCH_LEFT_OUT: Final = LogEvent(
+    "Record batch left out",
+    "error",
+    "A reader of a whole topic left out a batch that exceeds STRIDER_MAX_DECOMPRESSED_BATCH_MB.",
+)
 COMMIT_RETRIED: Final = LogEvent("Commit retried", "info", "The broker asked to send an offset commit again.")
 PRODUCER_BROKEN: Final = LogEvent(
     "Producer broken", "warning", "The broker refused a batch for good; a new client replaces this one."

@@ -12,10 +12,12 @@ from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import TopicPartition
 
 from strider.messaging.kafka import KafkaBus, KafkaConnection
-from strider.messaging.kafka.patches.compression import compress, decompress, exclude_topics_from_compression
+from strider.messaging.kafka.patches.bounded_decompression import BoundedDecompressor
+from strider.messaging.kafka.patches.compression import compress, exclude_topics_from_compression
 
 TEXT = " ".join(str(number * number) for number in range(4000)).encode()
 CODEC_ZSTD = 4
+decompress = BoundedDecompressor(1_000_000).zstd
 BATCH_HEAD_BYTES = 61
 
 

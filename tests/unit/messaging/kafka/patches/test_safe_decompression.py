@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,16 +14,22 @@ from aiokafka.record import default_records
 from aiokafka.record.util import calc_crc32c
 from aiokafka.structs import TopicPartition as LibraryPartition
 
+from strider.messaging.errors import BatchTooLarge
+from strider.messaging.kafka.patches.bounded_decompression import CODECS, DEFAULT_LIMIT_BYTES
 from strider.messaging.kafka.patches.safe_decompression import (
+    POLL_BYTES,
     RawMemoryRecords,
     SafeFetchResult,
     SafePartitionRecords,
+    begin_poll,
+    forget_failure,
+    install_safe_decompression,
     pop_failure,
 )
 
 PARTITION = LibraryPartition("t", 0)
 GOOD, BAD, SHOWN = b"name", b"\xff\xfeme", "\\xff\\xfeme"
-NONE, GZIP, ZSTD = 0, 1, 4
+NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 TRANSACTIONAL = 0x10
 _CRC, _CHECKED = 17, 21
 _Builder: Any = default_records._DefaultRecordBatchBuilderPy
@@ -68,6 +75,15 @@ class Fetched:
 
     def read(self, max_records: int | None = None) -> list[Any]:
         return self.result.getall(max_records)
+
+    def read_all(self) -> list[int]:
+        """Poll until nothing more comes, and return the offsets."""
+        offsets: list[int] = []
+        while True:
+            begin_poll(self.assignment)
+            if not (found := self.read(500)):
+                return offsets
+            offsets += [record.offset for record in found]
 
     def names(self) -> list[tuple[int, str]]:
         return [(record.offset, record.headers[0][0]) for record in self.read()]
@@ -150,3 +166,107 @@ def test_a_checksum_that_is_wrong_is_named() -> None:
 
     assert fetched.read() == []
     assert isinstance(pop_failure(fetched.assignment), library.CorruptRecordException)
+
+
+LIMIT = 3 * 1024 * 1024
+
+
+@pytest.fixture
+def small_limit() -> Iterator[None]:
+    install_safe_decompression(LIMIT)
+    yield
+    install_safe_decompression(DEFAULT_LIMIT_BYTES)
+
+
+def large_batch(first: int, *sizes: int, codec: int = ZSTD, headers: int = 0) -> bytes:
+    """Write records with values of these sizes, which compress to almost nothing."""
+    builder = _Builder(2, codec, False, -1, 0, 0, 200_000_000)
+    for number, size in enumerate(sizes):
+        builder.append(number, 1000, b"k", bytes(size), [("", b"")] * headers)
+    return struct.pack(">q", first) + bytes(builder.build())[8:]
+
+
+@pytest.mark.usefixtures("small_limit")
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
+@pytest.mark.parametrize("neighbour", [NONE, ZSTD])
+def test_a_batch_beyond_the_bound_fails_with_its_range_after_the_records_before_it(
+    codec: int, neighbour: int
+) -> None:
+    bomb = large_batch(2, 10, LIMIT, 10, codec=codec)
+    fetched = Fetched(batch(0, GOOD, GOOD, codec=neighbour) + bomb + batch(5, GOOD))
+
+    assert fetched.read_all() == [0, 1]
+    assert fetched.state.position == 2
+    failure = pop_failure(fetched.assignment)
+    assert isinstance(failure, BatchTooLarge)
+    assert (failure.topic, failure.partition, failure.first, failure.last) == ("t", 0, 2, 4)
+    assert (failure.resume_at, failure.messages) == (5, 3)
+    assert failure.codec == CODECS[codec]
+    assert (failure.compressed_bytes, failure.limit_bytes) == (len(bomb) - 61, LIMIT)
+
+
+@pytest.mark.usefixtures("small_limit")
+def test_a_read_that_begins_within_a_batch_beyond_the_bound_names_the_rest_of_it() -> None:
+    fetched = Fetched(large_batch(0, 10, LIMIT, 10), at=1)
+
+    assert fetched.read_all() == []
+    failure = pop_failure(fetched.assignment)
+    assert isinstance(failure, BatchTooLarge)
+    assert (failure.first, failure.last) == (1, 2)
+
+
+@pytest.mark.usefixtures("small_limit")
+def test_an_aborted_batch_beyond_the_bound_is_skipped_like_any_aborted_batch() -> None:
+    builder = _Builder(2, ZSTD, True, 9, 0, 0, 200_000_000)
+    builder.append(0, 1000, b"k", bytes(LIMIT + 1), [])
+    content = bytes(builder.build()) + batch(1, GOOD)
+
+    fetched = Fetched(content, aborted=((9, 0),))
+
+    assert (fetched.read_all(), pop_failure(fetched.assignment)) == ([1], None)
+
+
+@pytest.mark.usefixtures("small_limit")
+def test_a_failure_is_reported_at_each_poll_until_the_reader_seeks() -> None:
+    """Nothing is fetched again meanwhile: it would be decompressed again, and fail again."""
+    fetched = Fetched(large_batch(0, LIMIT + 1))
+    for _ in range(2):
+        assert fetched.read(1) == []
+        assert isinstance(pop_failure(fetched.assignment), BatchTooLarge)
+        assert fetched.result.has_more()
+    fetched.read(1)
+    forget_failure(fetched.assignment, PARTITION)
+
+    assert pop_failure(fetched.assignment) is None
+
+
+@pytest.mark.usefixtures("small_limit")
+def test_a_large_batch_within_the_bound_is_read_whole() -> None:
+    """It takes the way of the decoder that counts headers, and the next batch the fast one again."""
+    sizes = (900_000, 900_000, 900_000)
+    content = large_batch(0, *sizes) + batch(3, BAD) + large_batch(4, *sizes, codec=GZIP) + batch(7, GOOD)
+
+    assert Fetched(content).read_all() == list(range(8))
+
+
+@pytest.mark.usefixtures("small_limit")
+def test_headers_count_as_the_memory_that_they_take() -> None:
+    """A header without name and value is two bytes, and a Python object."""
+    fetched = Fetched(batch(0, GOOD) + large_batch(1, 2_200_000, headers=LIMIT // 100 + 1))
+
+    assert fetched.read_all() == [0]
+    assert isinstance(pop_failure(fetched.assignment), BatchTooLarge)
+
+
+def test_a_poll_ends_at_its_bytes_and_the_next_one_continues() -> None:
+    """Sixteen such batches fit into one fetch; a poll takes as many records as its bytes allow."""
+    content = b"".join(large_batch(number, POLL_BYTES // 2) for number in range(5))
+    fetched, sizes = Fetched(content), []
+    while True:
+        begin_poll(fetched.assignment)
+        if not (found := fetched.read(500)):
+            break
+        sizes.append([record.offset for record in found])
+        assert fetched.read(500) == [], "the poll has its bytes: nothing of another partition either"
+
+    assert sizes == [[0, 1], [2, 3], [4]]

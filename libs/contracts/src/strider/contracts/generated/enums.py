@@ -143,6 +143,8 @@ class DeadLetterReason(StrEnum):
     """The handler's result cannot be written: a bug of the service."""
     RETENTION_LOSS = "retention_loss"
     """The log was cut before it was read."""
+    BATCH_TOO_LARGE = "batch_too_large"
+    """Its record batch is too large when it is decompressed, and was skipped unread."""
 
 
 class DecisionReason(StrEnum):

@@ -25,6 +25,7 @@ from .membership import join_group, open_reader
 from .patches import closed_connections as links
 from .patches import compression as packing
 from .patches import internals as insides
+from .patches import safe_decompression as unpacking
 from .patches.internals import raise_group_errors
 from .producer import KafkaProducer
 from .shard_writer import KafkaShardWriter, open_shard_writer
@@ -86,6 +87,7 @@ class KafkaBus:
     def __init__(self, connection: KafkaConnection) -> None:
         links.install_closed_transport_handling()
         packing.install_light_compression()
+        unpacking.install_safe_decompression(connection.max_decompressed_batch_bytes)
         self._connection = connection
         self._admin_client: Any = None
         self._request_lock = asyncio.Lock()

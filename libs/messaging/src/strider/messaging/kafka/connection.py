@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from strider.messaging.errors import StartRefused
 
+from .patches.bounded_decompression import DEFAULT_LIMIT_BYTES
+
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 CODECS: Final = (None, "zstd")
@@ -43,6 +45,10 @@ class KafkaConnection:
     """Size at which a batch for one partition is full."""
     message_bytes: int = 1024 * 1024 - 1024
     """Largest record that is sent at all: the broker's default limit, less a batch's own header."""
+    max_decompressed_batch_bytes: int = DEFAULT_LIMIT_BYTES
+    """Largest record batch that is decompressed; a larger one is skipped, and reported. It holds for all
+    consumers of a process.
+    """
     max_fetch_pause_seconds: float = 0.1
     """Longest pause of a consumer between two fetches of a steady flow, so that each brings more.
 

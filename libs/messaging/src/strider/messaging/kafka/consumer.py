@@ -88,6 +88,7 @@ class KafkaConsumer:
             await self._raise_mapped(failure)
 
     async def _fetch_records(self, max_records: int, timeout_seconds: float) -> FetchedRecords:
+        unpacking.begin_poll(insides.assignment_of(self._client))
         try:
             # `getmany` waits for the end of a rebalance, whatever its own timeout says.
             async with asyncio.timeout(timeout_seconds + _POLL_SLACK_SECONDS):
@@ -121,6 +122,8 @@ class KafkaConsumer:
         if refusal is not None:
             raise refusal from error
         insides.check_alive(self._client)
+        if isinstance(error, InfrastructureError):
+            raise error
         if isinstance(error, library.OffsetOutOfRangeError):
             for (topic, number), wanted in dict(error.args[0]).items():
                 partition = TopicPartition(topic, number)
@@ -175,6 +178,8 @@ class KafkaConsumer:
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Continue at this offset."""
         self._client.seek(self._library_partition(partition), offset)
+        # What could not be read there was fetched again until now, and would be reported again.
+        unpacking.forget_failure(insides.assignment_of(self._client), partition)
         if self._held_back is not None:
             since, found = self._held_back
             self._held_back = (

@@ -25,7 +25,6 @@ from .connection import KafkaConnection
 from .consumer import KafkaConsumer
 from .error_mapping import mapped_errors
 from .patches import internals as insides
-from .patches import safe_decompression as unpacking
 from .patches.batching_pace import BatchingPace, pace_fetches
 
 _log = logger(__name__)
@@ -131,7 +130,6 @@ def _read_options(*, read_committed: bool) -> dict[str, Any]:
 
 
 async def _start_client(client: Any, *, assignor: ShardAssignor | None) -> None:
-    unpacking.install_safe_decompression()
     try:
         with mapped_errors():
             await client.start()

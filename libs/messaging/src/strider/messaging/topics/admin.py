@@ -32,6 +32,8 @@ _TOPIC_EXISTS: Final = 36
 _NO_ERROR: Final = 0
 _TOPIC_LEVEL_SOURCE: Final = 1
 _TOPIC_RESOURCE: Final = 2
+_PROBE: Final = "strider-setting-probe"
+"""Name of a topic that is never created."""
 _RETRY_SECONDS: Final = 0.1
 _COORDINATOR_STARTING: Final = (
     library.GroupCoordinatorNotAvailableError,
@@ -101,6 +103,17 @@ class TopicAdmin:
         for name, code, message in answer.topic_errors:
             if code not in (_NO_ERROR, _TOPIC_EXISTS):
                 raise_for_refusal(code, f"creating {name}: {message}")
+
+    async def knows_setting(self, setting: str, value: str) -> bool:
+        """Whether the broker takes this setting of a topic; nothing is created.
+
+        A description does not show it: brokers leave out some settings that no topic has.
+        """
+        assignment: dict[int, list[int]] = {}
+        probe = _new_topic(_PROBE, 1, BROKER_DEFAULT, assignment, {setting: value})
+        with mapped_errors():
+            answer = await self._admin.create_topics([probe], validate_only=True)
+        return all(code == _NO_ERROR for _name, code, _message in answer.topic_errors)
 
     async def alter(self, alterations: Sequence[TopicAlteration]) -> None:
         """Set the settings of topics."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from strider.contracts import Topic
@@ -20,6 +20,8 @@ from strider.messaging.ports import TopicPartition
 from .admin import BROKER_DEFAULT, TopicAdmin
 from .diff import DeclaredTopic, ExistingTopic, TopicPlan, declared_topics, diff_topics
 
+RECORD_LIMIT: Final = "max.decompressed.message.bytes"
+"""Of Kafka 4.4 and later: size of a record, decompressed, above which the broker refuses its batch."""
 _VISIBLE_TIMEOUT_SECONDS: Final = 15.0
 """New topics are known to all brokers within a second or so."""
 _POLL_SECONDS: Final = 0.1
@@ -45,8 +47,8 @@ async def compare_topics(
     connection: KafkaConnection, topics: Iterable[Topic[Any]], *, shards: int
 ) -> tuple[TopicPlan, Mapping[str, int]]:
     """Return what applying would do: the plan, and groups with the number of offsets that they lack."""
-    declared = declared_topics(topics, shards=shards)
     async with TopicAdmin.open(connection) as broker:
+        declared = await _declared(broker, connection, topics, shards=shards)
         found = await broker.describe()
         plan = diff_topics(declared, found)
         counts = _partition_counts(declared) | _partition_counts(found)
@@ -62,8 +64,8 @@ async def apply_topics(
     replication: int = BROKER_DEFAULT,
 ) -> TopicApplyReport:
     """Create, alter and commit what is missing; refused changes stand in the report."""
-    declared = declared_topics(topics, shards=shards)
     async with TopicAdmin.open(connection) as broker:
+        declared = await _declared(broker, connection, topics, shards=shards)
         plan = diff_topics(declared, await broker.describe())
         if plan.create:
             await broker.create(plan.create, replication=replication)
@@ -72,6 +74,20 @@ async def apply_topics(
             await broker.alter(plan.alter)
         given, busy = await _commit_initial_offsets(broker, declared)
     return TopicApplyReport(plan, given, busy)
+
+
+async def _declared(
+    broker: TopicAdmin, connection: KafkaConnection, topics: Iterable[Topic[Any]], *, shards: int
+) -> tuple[DeclaredTopic, ...]:
+    """Return the declared topics; a broker that can bound decompressed records gets the readers' bound.
+
+    A record beyond it is then refused to its producer. The bound of readers remains: it is for whole batches.
+    """
+    declared = declared_topics(topics, shards=shards)
+    limit = str(connection.max_decompressed_batch_bytes)
+    if not await broker.knows_setting(RECORD_LIMIT, limit):
+        return declared
+    return tuple(replace(topic, config={**topic.config, RECORD_LIMIT: limit}) for topic in declared)
 
 
 async def _commit_initial_offsets(

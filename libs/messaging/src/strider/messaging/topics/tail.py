@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from strider.contracts import DecodeError, Topic, UnknownSchema
 from strider.contracts.avro.codec import Codec
-from strider.messaging.errors import StartRefused
-from strider.messaging.ports import Bus, Consumer, Record, SchemaSource, TopicPartition
+from strider.messaging.errors import BatchTooLarge, StartRefused
+from strider.messaging.ports import Bus, Consumer, Header, Record, SchemaSource, TopicPartition
 
 POLL_RECORDS: Final = 500
 POLL_SECONDS: Final = 0.5
@@ -41,6 +41,19 @@ class TailOptions:
     def has_start(self) -> bool:
         """Whether a start is given."""
         return self.offset is not None or self.since is not None or self.from_beginning
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadRecord:
+    """The place of a message that was not read."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int = 0
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: tuple[Header, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +134,13 @@ class TopicTail:
     ) -> AsyncGenerator[TailedMessage]:
         """Read up to the ends where they are given, else for ever."""
         while ends is None or await _is_behind(reader, ends):
-            found = await reader.poll(max_records=POLL_RECORDS, timeout_seconds=POLL_SECONDS)
+            try:
+                found = await reader.poll(max_records=POLL_RECORDS, timeout_seconds=POLL_SECONDS)
+            except BatchTooLarge as skipped:
+                reader.seek(TopicPartition(skipped.topic, skipped.partition), skipped.resume_at)
+                if not options.where:
+                    yield _skipped_batch(skipped)
+                continue
             for place, records in found.items():
                 for record in records:
                     if ends is not None and record.offset >= ends[place]:
@@ -153,6 +172,12 @@ def _refuse_future_offset(name: str, options: TailOptions, ends: Mapping[TopicPa
     raise StartRefused(
         f"{name} has no message at offset {options.offset} yet; next offset by partition: {next_offsets}"
     )
+
+
+def _skipped_batch(skipped: BatchTooLarge) -> TailedMessage:
+    """Return a line for a batch that was not read, in the place of its first message."""
+    record = UnreadRecord(skipped.topic, skipped.partition, skipped.first)
+    return TailedMessage(record, reason="batch_too_large", detail=str(skipped))
 
 
 def matches(message: TailedMessage, where: Sequence[tuple[str, str]]) -> bool:

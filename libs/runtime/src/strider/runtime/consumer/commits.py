@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from strider.messaging.errors import OffsetLost, OffsetMissing, PartitionNotOwned, Unavailable
+from strider.messaging.errors import OffsetMissing, PartitionNotOwned, Unavailable, UnreadRange
 from strider.messaging.ports import Consumer, TopicPartition
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
@@ -108,7 +108,7 @@ class OffsetCommitter:
                 lags[name] = max(0, ends[name] - (position if first_open is None else first_open))
                 self._ports.meter.lag(*name, lags[name])
                 await _skip_markers(partition, position, consumer)
-        except (Unavailable, PartitionNotOwned, OffsetMissing, OffsetLost):
+        except (Unavailable, PartitionNotOwned, OffsetMissing, UnreadRange):
             return  # the next poll meets the same failure and reports it
         self.lags = lags
         self._notify_caught_up(assigned)

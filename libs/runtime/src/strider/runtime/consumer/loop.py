@@ -12,7 +12,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from strider.messaging.effects import Subscription
-from strider.messaging.errors import OffsetLost, OffsetMissing, PartitionNotOwned, Unavailable
+from strider.messaging.errors import OffsetMissing, PartitionNotOwned, Unavailable, UnreadRange
 from strider.messaging.ports import Bus, Consumer, GroupSpec, TopicPartition
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
@@ -25,8 +25,8 @@ from .partitions import PartitionAssignment
 from .pauses import Pauses, wait_at_most
 from .pipeline import Pipeline
 from .ports import MessageCodec
-from .retention_loss import LOSS, report_loss
 from .spec import ConsumerPorts, ConsumerSettings
+from .unread_ranges import LOSS, report_unread
 from .worker_pool import WorkerPool
 
 POLL = "poll"
@@ -204,8 +204,8 @@ class ConsumerLoop:
             await self._back_off(POLL, str(failure))
         except OffsetMissing as failure:
             await self._back_off(OFFSETS, str(failure))
-        except OffsetLost as lost:
-            await self._on_offset_lost(lost)
+        except UnreadRange as unread:
+            await self._on_unread_range(unread)
         except PartitionNotOwned as failure:
             # The group rebalanced during the call; the next poll uses the new assignment.
             _log.emit(log_events.PARTITIONS_MOVED, why=str(failure))
@@ -219,15 +219,15 @@ class ConsumerLoop:
         self._pauses.begin(reason, detail)
         await self._wait(self._stopping, self._backoff.next_seconds())
 
-    async def _on_offset_lost(self, lost: OffsetLost) -> None:
-        partition = self._partitions.assigned.get(TopicPartition(lost.topic, lost.partition))
+    async def _on_unread_range(self, unread: UnreadRange) -> None:
+        partition = self._partitions.assigned.get(TopicPartition(unread.topic, unread.partition))
         if partition is None or LOSS in partition.hold_reasons or self._consumer is None:
             await self._wait(self._stopping, self._settings.keepalive_seconds)
             return
         partition.hold_reasons.add(LOSS)
         self._spawn(
-            report_loss(
-                lost,
+            report_unread(
+                unread,
                 partition,
                 self._consumer,
                 ports=self._ports,

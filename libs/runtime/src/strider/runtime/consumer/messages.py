@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from hashlib import blake2b
+from typing import Final
 
 from strider.messaging.effects import NO_EFFECTS, BatchHandler, Effects, Handler, Subscription
 from strider.messaging.ports import Header, Record, TopicPartition
@@ -19,6 +20,9 @@ from strider.runtime.publishing.publisher import Acknowledgement
 
 from .key_ordering import KeyOrdering
 from .offset_tracker import OffsetTracker
+
+HEADER_BYTES: Final = 100
+"""Memory that a header takes besides its name and content: a record may have half a million of them."""
 
 
 class MessageStage(IntEnum):
@@ -287,7 +291,10 @@ class BatchQueue:
 def record_size(record: Record) -> int:
     """Return the bytes of a record that count against the buffer."""
     key, value = record.key, record.value
-    return (0 if key is None else len(key)) + (0 if value is None else len(value))
+    size = (0 if key is None else len(key)) + (0 if value is None else len(value))
+    for name, content in record.headers:
+        size += len(name) + len(content or b"") + HEADER_BYTES
+    return size
 
 
 def handler_of(subscription: Subscription) -> Handler:

@@ -37,9 +37,15 @@ class OffsetTracker:
         self._position = offset + 1
 
     def skip_to(self, offset: int) -> None:
-        """Skip offsets that hold nothing to read (transaction markers), if everything else is completed."""
+        """Skip offsets that are not read (transaction markers, a lost range), once all before is completed.
+
+        What is read from now on lies behind them.
+        """
         if not self._incomplete:
             self._position = offset
+        else:
+            self.add(offset - 1)
+            self._completed_early.add(offset - 1)
 
     @property
     def position(self) -> int | None:

@@ -81,6 +81,9 @@ class ConsumerMeter(Protocol):
     def lost(self, topic: str, partition: int, messages: int) -> None:
         """Count a retention loss and the messages in its range."""
 
+    def batch_skipped(self, topic: str) -> None:
+        """Count a record batch that was skipped, because it is too large when it is decompressed."""
+
     def lag(self, topic: str, partition: int, messages: int | None) -> None:
         """Set the lag from the first incomplete message to the end; None: the partition was revoked."""
 
@@ -165,7 +168,8 @@ class NoConsumerMeter:
     def _ignore(self, *_: object, **__: object) -> None:
         """Ignore all arguments."""
 
-    handled = in_flight = dead_lettered = lost = lag = paused = rebalanced = commit_failed = retried = _ignore
+    handled = in_flight = dead_lettered = lost = batch_skipped = lag = _ignore
+    paused = rebalanced = commit_failed = retried = _ignore
 
 
 class NoShardHooks:

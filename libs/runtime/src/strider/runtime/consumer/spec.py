@@ -38,7 +38,7 @@ class ConsumerSettings:
     buffer_messages: int = 2_000
     """Messages read and not done, over all partitions; beyond it nothing more is read."""
     buffer_bytes: int = 64 * MIB
-    """The same in bytes of keys and values. One poll may exceed it by one message of the largest size."""
+    """The same in bytes of keys, values and headers. One poll may exceed it by 16 MiB and one message."""
     max_redelivery_span: int = 10_000
     """Messages of one partition from its first incomplete one on, which a crash redelivers."""
     poll_records: int = 500

@@ -50,6 +50,10 @@ class ConsumerMetrics:
         self._metrics.count(declared.LOSSES, topic)
         self._metrics.count(declared.LOST_MESSAGES, topic, amount=messages)
 
+    def batch_skipped(self, topic: str) -> None:
+        """Count a record batch that was skipped unread."""
+        self._metrics.count(declared.SKIPPED_BATCHES, topic)
+
     def lag(self, topic: str, partition: int, messages: int | None) -> None:
         """Set the lag of a partition while it is assigned here."""
         if messages is None:

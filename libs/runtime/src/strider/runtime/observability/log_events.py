@@ -216,6 +216,10 @@ COMMIT_REFUSED: Final = _info(
 MESSAGES_LOST: Final = _error(
     "Messages lost", "Retention deleted messages before they were read; the line has the range of offsets."
 )
+BATCH_SKIPPED: Final = _error(
+    "Record batch skipped",
+    "A batch exceeds STRIDER_MAX_DECOMPRESSED_BATCH_MB when it is decompressed; it is skipped unread.",
+)
 MESSAGE_DEAD_LETTERED: Final = _error(
     "Message dead-lettered",
     "A message cannot be handled; it goes to the dead letters and the loop continues.",

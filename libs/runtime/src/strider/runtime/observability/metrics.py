@@ -137,6 +137,18 @@ LOSSES: Final = Metric(
 LOST_MESSAGES: Final = Metric(
     "strider_lost_messages_total", "counter", "Messages that retention deleted unread.", ("topic",)
 )
+SKIPPED_BATCHES: Final = Metric(
+    "strider_skipped_batches_total",
+    "counter",
+    "Record batches skipped unread, because they are too large when they are decompressed.",
+    ("topic",),
+    alert=Alert(
+        "BatchesSkipped",
+        _rise(15),
+        0,
+        "A producer writes batches beyond `STRIDER_MAX_DECOMPRESSED_BATCH_MB`; the dead letters name them.",
+    ),
+)
 PAUSED: Final = Metric(
     "strider_paused", "gauge", "1 while consumption is paused for a stated reason.", ("group", "reason")
 )
@@ -201,6 +213,7 @@ RUNTIME_METRICS: Final = (
     DEAD_LETTERS,
     LOSSES,
     LOST_MESSAGES,
+    SKIPPED_BATCHES,
     PAUSED,
     PAUSES,
     REBALANCES,

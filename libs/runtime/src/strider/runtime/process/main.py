@@ -102,6 +102,7 @@ def kafka_connection(settings: ServiceSettings) -> KafkaConnection:
         ssl_cert_file=kafka.ssl_cert_file,
         ssl_key_file=kafka.ssl_key_file,
         ssl_key_password=kafka.ssl_key_password.get_secret_value(),
+        max_decompressed_batch_bytes=settings.run.max_decompressed_batch_mb * 1024 * 1024,
     )
 
 

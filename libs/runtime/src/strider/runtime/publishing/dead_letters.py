@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
@@ -19,7 +19,7 @@ from typing import Any, Final
 from strider.contracts import DecodeError, EncodeError, Topic
 from strider.contracts.avro.deferred_encoding import encoded_bytes
 from strider.messaging.effects import Publish
-from strider.messaging.errors import OffsetLost
+from strider.messaging.errors import BatchTooLarge, OffsetLost, UnreadRange
 from strider.messaging.ports import Clock, Header, Record, epoch_ms
 from strider.runtime.consumer.ports import DeadLetterBodyStore
 
@@ -37,6 +37,13 @@ HANDLER_CRASHED: Final = "handler_crashed"
 HANDLER_TIMEOUT: Final = "handler_timeout"
 RESULT_REFUSED: Final = "answer_refused"
 RETENTION_LOSS: Final = "retention_loss"
+BATCH_TOO_LARGE: Final = "batch_too_large"
+
+_UNREAD_REASONS: Final[Mapping[type[UnreadRange], tuple[str, str]]] = {
+    OffsetLost: (RETENTION_LOSS, "retention"),
+    BatchTooLarge: (BATCH_TOO_LARGE, "decode"),
+}
+"""Reason and category of the dead letter by the kind of range."""
 
 _TRUNCATED_HEADER_BYTES: Final = 256
 """More than the header takes that names what is missing."""
@@ -137,18 +144,19 @@ class DeadLetterWriter:
         )
         return Publish(self._topic, event)
 
-    def loss_event(self, lost: OffsetLost) -> Publish:
-        """Return the event for messages that were deleted unread."""
+    def unread_event(self, unread: UnreadRange) -> Publish:
+        """Return the dead letter of a range of offsets that cannot be read."""
+        reason, category = _UNREAD_REASONS[type(unread)]
         event = self._event(
-            topic=lost.topic,
-            partition=lost.partition,
-            offset=lost.wanted,
-            reason=RETENTION_LOSS,
-            category="retention",
-            error_class=_class_of(lost),
-            error_message=str(lost),
-            lost_from=lost.wanted,
-            lost_to=lost.available - 1,
+            topic=unread.topic,
+            partition=unread.partition,
+            offset=unread.first,
+            reason=reason,
+            category=category,
+            error_class=_class_of(unread),
+            error_message=str(unread),
+            lost_from=unread.first,
+            lost_to=unread.last,
         )
         return Publish(self._topic, event)
 

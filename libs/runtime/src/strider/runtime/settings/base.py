@@ -213,7 +213,10 @@ class RunSettings(SettingsArea):
     """
     grace_seconds: Annotated[Seconds, EnvironmentVariable("STRIDER_GRACE")] = 25.0
     """Time to finish the messages in flight after SIGTERM; the others are redelivered."""
-    memory_limit_mb: Annotated[int, Field(ge=0)] = 0
+    max_decompressed_batch_mb: int = Field(default=32, ge=1, le=1024)
+    """Size in MB above which a decompressed record batch is skipped, with a dead letter: 8 KB may be 256 MB.
+    """
+    memory_limit_mb: Annotated[int, Field(ge=0)] = 2048
     """Resident memory in MB above which the process stops (exit code 1); 0 sets no limit."""
 
 

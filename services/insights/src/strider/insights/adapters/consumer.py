@@ -19,6 +19,8 @@ from faust.types.tuples import TP
 
 from strider.contracts import UnknownSchema
 from strider.insights.settings import InsightsSettings
+from strider.messaging.errors import BatchTooLarge
+from strider.messaging.kafka.patches.safe_decompression import pop_unpacking_failure
 from strider.messaging.ports import TopicPartition
 from strider.messaging.schema_topic import SchemaFinder
 from strider.runtime.observability import log_events
@@ -105,6 +107,7 @@ class ContiguousConsumer(Consumer):
 
     async def getmany(self, timeout: float) -> AsyncIterator[Any]:  # noqa: ASYNC109  # Faust's shape
         """Yield the next messages of each partition; seek back where some were skipped."""
+        await self._skip_unreadable()
         self._positions.start_poll()
         async for tp, message in super().getmany(timeout):
             if not self.app.topics.acks_enabled_for(tp.topic):
@@ -115,6 +118,30 @@ class ContiguousConsumer(Consumer):
                 yield tp, message
             elif decision is ReadDecision.SEEK_BACK:
                 await self._seek_back(tp, self._positions.expected_offset(tp))
+
+    async def _skip_unreadable(self) -> None:
+        """Report a record batch beyond the bound, and continue behind it; raise any other failure."""
+        failure = pop_unpacking_failure(self._thread._consumer)  # noqa: SLF001  # Faust has no accessor
+        if failure is None:
+            return
+        if not isinstance(failure, BatchTooLarge):
+            raise failure
+        tp = TP(failure.topic, failure.partition)
+        _log.emit(
+            log_events.BATCH_SKIPPED,
+            topic=tp.topic,
+            partition=tp.partition,
+            lost_from=failure.first,
+            lost_to=failure.last,
+            messages=failure.messages,
+            codec=failure.codec,
+            compressed_bytes=failure.compressed_bytes,
+            limit_bytes=failure.limit_bytes,
+        )
+        self._on_retention_gap(RetentionGap(TopicPartition(*tp), failure.first, failure.resume_at))
+        self._positions.advance(tp, failure.resume_at)
+        await self._add_gap(tp, failure.first, failure.resume_at)
+        await self.seek(tp, failure.resume_at)
 
     async def reread_skipped(self) -> None:
         """Seek back to skipped messages that no later message would reveal."""

@@ -43,6 +43,11 @@ class ReadPositions(Generic[P]):
         self._expected_at_last_check.clear()
         self._already_reread.clear()
 
+    def advance(self, tp: P, offset: int) -> None:
+        """Continue at an offset: what lies before it cannot be read."""
+        self._expected[tp] = offset
+        self._suspected_gaps.pop(tp, None)
+
     def start_poll(self) -> None:
         """Note a new poll: its messages are read from where the consumer was sought to."""
         self._poll += 1

@@ -13,8 +13,9 @@ from strider.contracts import DecodeError, Topic
 from strider.contracts.avro.codec import Codec
 from strider.contracts.generated.events import JobEvent, SourceSaved
 from strider.contracts.generated.topics import JOB_EVENTS, SOURCES
-from strider.messaging.errors import OffsetLost
+from strider.messaging.errors import UnreadRange
 from strider.messaging.ports import Bus, Consumer, Record, TopicPartition
+from strider.messaging.unread_ranges import skip_unread
 from strider.runtime.observability import log_events
 from strider.runtime.observability.log_events import LogEvent
 from strider.runtime.observability.logging import logger
@@ -70,8 +71,8 @@ class TopicFeed(Generic[T]):
     async def _poll(self, reader: Consumer) -> list[T]:
         try:
             records = await reader.poll(max_records=1_000, timeout_seconds=POLL_SECONDS)
-        except OffsetLost as lost:  # the oldest records were deleted by retention
-            reader.seek(self._where, lost.available)
+        except UnreadRange as unread:
+            skip_unread(reader, unread)
             return []
         except BaseException:
             await self.close()  # the position is unknown from here on

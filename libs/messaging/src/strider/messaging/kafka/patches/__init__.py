@@ -3,8 +3,9 @@
 | module | what it reaches into |
 |---|---|
 | batching_pace | Fetcher._get_actions_per_node, MessageAccumulator.drain_by_nodes |
+| bounded_decompression | record.default_records and .legacy_records, decoding functions |
 | closed_connections | conn.AIOKafkaConnection.send, ._send_sasl_token |
-| compression | record.default_records zstd functions, MessageAccumulator._append_batch |
+| compression | record.default_records.zstd_encode, MessageAccumulator._append_batch |
 | fast_append | MessageAccumulator.add_message, batch.append |
 | internals | coordinator, fetcher, subscription state, sender and accumulator |
 | safe_decompression | fetcher.MemoryRecords, .PartitionRecords, .FetchResult |

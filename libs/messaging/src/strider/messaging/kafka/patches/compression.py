@@ -26,7 +26,7 @@ _LEVEL: Final = 1
 _MIN_COMPRESSED_BYTES: Final = 2048
 """Size of records from which on compression pays."""
 _CODEC_MODULES: Final = ("aiokafka.record.default_records", "aiokafka.record._crecords.default_records")
-"""Modules that encode and decode batches; the second is compiled, and missing where a platform has no wheel.
+"""Modules that encode batches; the second is compiled, and missing where a platform has no wheel.
 """
 
 _FRAME: Final = b"\x28\xb5\x2f\xfd"
@@ -55,7 +55,6 @@ def install_light_compression() -> None:
         except ImportError:
             continue
         writer.zstd_encode = compress
-        writer.zstd_decode = decompress
 
 
 def exclude_topics_from_compression(producer: Any, topics: AbstractSet[str]) -> None:
@@ -93,8 +92,8 @@ def compress(records: bytes) -> bytes:
     )
 
 
-def decompress(content: bytes) -> bytes:
-    """Return the records of a batch; stored frames are read without the library."""
+def stored_records(content: bytes) -> bytes | None:
+    """Return the records of a stored frame; None where the content must be decompressed."""
     head = (
         _HEAD_BYTES.get(content[4], 0)
         if content[:4] == _FRAME and len(content) > max(_HEAD_BYTES.values())
@@ -105,5 +104,4 @@ def decompress(content: bytes) -> bytes:
         block = int.from_bytes(content[head:start], "little")
         if block == ((len(content) - start) << _SIZE_SHIFT | _LAST_STORED_BLOCK):
             return bytes(content[start:])
-    records: bytes = codec.zstd_decode(content)
-    return records
+    return None

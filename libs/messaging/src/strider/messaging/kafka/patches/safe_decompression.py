@@ -1,10 +1,11 @@
 """Decompression and parsing of fetched records that survives malformed input.
 
-Decides two things. A record whose header name is no UTF-8 is delivered like any other, with that name
+Decides three things. A record whose header name is no UTF-8 is delivered like any other, with that name
 escaped: the library raises a bare UnicodeDecodeError on it, at every attempt, and nothing after it would ever
-be read. And bytes that cannot be decompressed at all become a failure that is kept beside the assignment
-until the consumer retrieves it: raised in the middle of a fetch, it would discard the records of other
-partitions, whose positions have moved on already.
+be read. A batch that cannot be decompressed, or not within the bound, becomes a failure that is kept beside
+the assignment until the consumer retrieves it: raised in the middle of a fetch, it would discard the records
+of other partitions, whose positions have moved on already. And a poll ends at a number of bytes: batches are
+decompressed one at a time, and no more of them than the poll returns.
 
 Like `internals`, this holds for AIOKAFKA_VERSION. It knows nothing of what records mean.
 """
@@ -13,15 +14,32 @@ Like `internals`, this holds for AIOKAFKA_VERSION. It knows nothing of what reco
 
 from __future__ import annotations
 
-from typing import Any, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 from aiokafka.consumer import fetcher as library
 from aiokafka.errors import CorruptRecordException
 from aiokafka.record import default_records, memory_records
 from aiokafka.record.util import decode_varint
 
+from strider.messaging.errors import BatchTooLarge
+
+from .bounded_decompression import (
+    CODECS,
+    DEFAULT_LIMIT_BYTES,
+    DecompressionLimitExceeded,
+    LargeBatch,
+    install_bounded_decompression,
+)
+
+POLL_BYTES: Final = 16 * 1024 * 1024
+"""Keys, values and headers that one poll returns, exceeded by one record at most."""
+
 _FORMAT_WITH_HEADERS: Final = 2
+_BATCH_HEAD_BYTES: Final = 61
+_HEADER_BYTES: Final = 100
+"""Memory that a header takes besides its name and content."""
 _FAILURES_ATTRIBUTE: Final = "unpacking_failures"
+_BYTES_LEFT_ATTRIBUTE: Final = "poll_bytes_left"
 
 _Memory: Any = memory_records.MemoryRecords
 _PlainMemory: Any = memory_records._MemoryRecordsPy
@@ -32,20 +50,39 @@ _Result: Any = library.FetchResult
 _patched: Any = library
 
 
-def install_safe_decompression() -> None:
-    """Have every consumer of this process use these classes; a second call changes nothing.
+def install_safe_decompression(limit_bytes: int) -> None:
+    """Have every consumer of this process use these classes and this bound; the last call counts.
 
     The library names these classes in its own module only, so that no single consumer can be given others.
     """
     _patched.MemoryRecords = RawMemoryRecords
     _patched.PartitionRecords = SafePartitionRecords
     _patched.FetchResult = SafeFetchResult
+    SafeRecordBatch.limit_bytes = limit_bytes
+    install_bounded_decompression(limit_bytes)
 
 
 def pop_failure(assignment: Any) -> Exception | None:
-    """Return the oldest failure to read records of this assignment, once."""
-    failures = getattr(assignment, _FAILURES_ATTRIBUTE, None)
-    return failures.pop(0) if failures else None
+    """Return a failure to read records of this assignment, once."""
+    failures: dict[Any, Exception] = getattr(assignment, _FAILURES_ATTRIBUTE, {})
+    return failures.pop(next(iter(failures))) if failures else None
+
+
+def pop_unpacking_failure(client: Any) -> Exception | None:
+    """Return a failure to read records of a client of the library that is not behind our port, once."""
+    subscription = None if client is None else client._subscription.subscription
+    return None if subscription is None else pop_failure(subscription.assignment)
+
+
+def forget_failure(assignment: Any, partition: Any) -> None:
+    """Drop the failure of a partition that is read elsewhere from now on."""
+    getattr(assignment, _FAILURES_ATTRIBUTE, {}).pop(partition, None)
+
+
+def begin_poll(assignment: Any) -> None:
+    """Let the next results of this assignment return POLL_BYTES together."""
+    if assignment is not None:
+        setattr(assignment, _BYTES_LEFT_ATTRIBUTE, POLL_BYTES)
 
 
 class RawMemoryRecords(_Memory):  # type: ignore[misc]  # the class is chosen at run time
@@ -70,12 +107,27 @@ class SafePartitionRecords(_Partition):  # type: ignore[misc]  # as above
         except StopIteration:
             self._records_iterator = None
             raise
-        except UnicodeDecodeError:
-            return self._next_with_escaped_names()
+        except (UnicodeDecodeError, LargeBatch):
+            return self._next_from_safe_batch()
+        except DecompressionLimitExceeded as exceeded:
+            self._fail(self._too_large(exceeded))
         except Exception as error:  # noqa: BLE001  # of the codecs each has its own
             self._fail(error)
 
-    def _next_with_escaped_names(self) -> Any:
+    def _too_large(self, exceeded: DecompressionLimitExceeded) -> BatchTooLarge:
+        """Return the failure for the batch at the position; its offsets are in its head, uncompressed."""
+        remaining = _RemainingRecords(self._records.content, self.next_fetch_offset)
+        last, size_bytes = remaining.first_batch()
+        return BatchTooLarge(
+            *self._tp,
+            first=self.next_fetch_offset,
+            last=last,
+            codec=exceeded.codec,
+            compressed_bytes=size_bytes,
+            limit_bytes=exceeded.limit_bytes,
+        )
+
+    def _next_from_safe_batch(self) -> Any:
         self._records = _RemainingRecords(self._records.content, self.next_fetch_offset)
         self._records_iterator = self._unpack_records()
         try:
@@ -83,6 +135,8 @@ class SafePartitionRecords(_Partition):  # type: ignore[misc]  # as above
         except StopIteration:
             self._records_iterator = None
             raise
+        except DecompressionLimitExceeded as exceeded:
+            self._fail(self._too_large(exceeded))
         except Exception as error:  # noqa: BLE001  # as above
             self._fail(error)
 
@@ -96,13 +150,40 @@ class SafeFetchResult(_Result):  # type: ignore[misc]  # as above
     """One partition's share of a fetch; returns what was read before a failure, and keeps the failure."""
 
     def getall(self, max_records: int | None = None) -> list[Any]:
-        """Return the next records."""
-        records = self._partition_records
-        found: list[Any] = super().getall(max_records)
-        if records is not None and records.failure is not None:
-            failures = getattr(self._assignment, _FAILURES_ATTRIBUTE, [])
-            setattr(self._assignment, _FAILURES_ATTRIBUTE, [*failures, records.failure])
+        """Return the next records; none where the poll has its bytes already, and the rest with the next."""
+        left = getattr(self._assignment, _BYTES_LEFT_ATTRIBUTE, POLL_BYTES)
+        if left <= 0 or not self.has_more() or not self.check_assignment(self._topic_partition):
+            return []
+        records: Any = self._partition_records
+        found: list[Any] = []
+        for record in () if records.failure else records:
+            found.append(record)
+            left -= memory_of(record)
+            if left <= 0 or len(found) == max_records:
+                break
+        else:
+            self._end(records)
+        self._assignment.state_value(self._topic_partition).consumed_to(records.next_fetch_offset)
+        setattr(self._assignment, _BYTES_LEFT_ATTRIBUTE, left)
         return found
+
+    def _end(self, records: SafePartitionRecords) -> None:
+        """Keep the failure; and the result too, where to fetch it again would only fail again."""
+        if records.failure is not None:
+            failures = getattr(self._assignment, _FAILURES_ATTRIBUTE, {})
+            setattr(
+                self._assignment, _FAILURES_ATTRIBUTE, {**failures, self._topic_partition: records.failure}
+            )
+        if not isinstance(records.failure, BatchTooLarge):
+            self._partition_records = None
+
+
+def memory_of(record: Any) -> int:
+    """Return about how many bytes a record takes."""
+    size: int = len(record.key or b"") + len(record.value or b"")
+    for name, content in record.headers:
+        size += len(name) + len(content or b"") + _HEADER_BYTES
+    return size
 
 
 class _RemainingRecords(_PlainMemory):  # type: ignore[misc]  # as above
@@ -115,6 +196,12 @@ class _RemainingRecords(_PlainMemory):  # type: ignore[misc]  # as above
         # A batch that is behind us would set the position back to its own end.
         while self._has_headers() and SafeRecordBatch(self._next_slice).next_offset <= offset:
             self._cache_next()
+
+    def first_batch(self) -> tuple[int, int]:
+        """Return the last offset and the compressed bytes of the batch at the offset."""
+        if not self._has_headers():  # of an older format, whose offset is the last one in it
+            return int.from_bytes(self._next_slice[:8], "big"), len(self._next_slice)
+        return SafeRecordBatch(self._next_slice).next_offset - 1, len(self._next_slice) - _BATCH_HEAD_BYTES
 
     def next_batch(self) -> Any:
         """Return the next batch."""
@@ -131,8 +218,9 @@ class _RemainingRecords(_PlainMemory):  # type: ignore[misc]  # as above
 
 
 class SafeRecordBatch(_PlainBatch):  # type: ignore[misc]  # as above
-    """A batch whose header names may be any bytes."""
+    """A batch whose header names may be any bytes, and whose headers are counted before they are read."""
 
+    limit_bytes: ClassVar[int] = DEFAULT_LIMIT_BYTES
     _pos: int
 
     def _read_msg(self) -> Any:
@@ -152,6 +240,8 @@ class SafeRecordBatch(_PlainBatch):  # type: ignore[misc]  # as above
 
     def _read_headers(self, position: int) -> tuple[list[tuple[str, bytes | None]], int]:
         count, position = decode_varint(self._buffer, position)
+        if count * _HEADER_BYTES > self.limit_bytes:
+            raise DecompressionLimitExceeded(CODECS[self.compression_type], self.limit_bytes)
         headers = []
         for _ in range(count):
             name, position = self._read_bytes(position)

@@ -1,0 +1,30 @@
+"""Continue a reader without a group behind offsets that it cannot read.
+
+What retention deleted is no part of a table any more, so that is no event. A record batch that was skipped
+is one: it still stands in the log.
+"""
+
+from __future__ import annotations
+
+from . import log_events
+from .errors import BatchTooLarge, UnreadRange
+from .log_events import logger
+from .ports import Consumer, TopicPartition
+
+_log = logger(__name__)
+
+
+def skip_unread(reader: Consumer, unread: UnreadRange) -> None:
+    """Continue behind the range; log a batch that was skipped."""
+    if isinstance(unread, BatchTooLarge):
+        _log.emit(
+            log_events.BATCH_LEFT_OUT,
+            topic=unread.topic,
+            partition=unread.partition,
+            first=unread.first,
+            last=unread.last,
+            codec=unread.codec,
+            compressed_bytes=unread.compressed_bytes,
+            limit_bytes=unread.limit_bytes,
+        )
+    reader.seek(TopicPartition(unread.topic, unread.partition), unread.resume_at)
