@@ -57,7 +57,7 @@ ENTRY = EntryRecorded("job", "k", "https://example.org/", "example.org", "pendin
 def test_every_command_about_a_run_is_shown(standing: RunState) -> None:
     orders = RunControl()
     if standing is RunState.SPENT:
-        orders.mark_budget_exhausted("run", "pages")
+        orders.mark_budget_exhausted(ENTRY.execution_id, ENTRY.crawl_spec_id, "pages")
     else:
         orders.apply(JobEvent("1", _WISHES[standing], True, 0, "", job_id="job"))
     known = replace(evidence(ENTRY.url), entry=ENTRY, run_control=orders)

@@ -11,26 +11,27 @@ import pytest
 
 from strider.contracts.generated.events import JobEvent
 from strider.scheduler.core.budgets.claims import ShardOwner
-from strider.scheduler.core.budgets.ledger import BudgetLedger, BudgetMeasure
+from strider.scheduler.core.budgets.ledger import BudgetKey, BudgetLedger, BudgetMeasure
 from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits, smallest_useful_bytes
 from strider.scheduler.core.budgets.reservations import ReservationRequest, ReservationStatus, RunBudgets
 from strider.scheduler.core.budgets.usage import BudgetedFetch
 
-RUN = "run"
+RUN, SPEC = KEY = BudgetKey("run", "spec")
 
 
 def said(what: str, shard: int, pages: int, *, epoch: int = 1, used: int = 0, limit: int = 10) -> JobEvent:
     counts = {"limit": limit, "epoch": epoch, "used": used}
     return JobEvent(
-        "id", what, False, 1, "scheduler", execution_id=RUN, shard=shard, pages=pages, counts=counts
-    )
+        "id", what, False, 1, "scheduler", crawl_spec_id=SPEC,
+        execution_id=RUN, shard=shard, pages=pages, counts=counts,
+    )  # fmt: skip
 
 
 def parts(*events: JobEvent) -> dict[int, int]:
     ledger = BudgetLedger()
     for event in events:
         ledger.apply(event)
-    return {shard: share.allowed for shard, share in ledger.pool(RUN).shares.items()}
+    return {shard: share.allowed for shard, share in ledger.pool(KEY).shares.items()}
 
 
 WANT_6, WANT_5 = said("quota_wanted", 0, 6), said("quota_wanted", 1, 5)
@@ -65,7 +66,21 @@ def test_the_time_of_a_run_begins_with_the_first_word_about_it() -> None:
     ledger.apply(replace(WANT_6, at_ms=500, counts={"began_ms": 70, "epoch": 1}))
     ledger.apply(replace(WANT_5, at_ms=90))
 
-    assert ledger.started_ms(RUN) == 70
+    assert ledger.started_ms(KEY) == 70
+
+
+def test_the_budgets_of_two_specs_of_a_run_are_divided_apart() -> None:
+    """A claim under another spec changes neither limit, shares nor start; it exhausts its own budget alone."""
+    ledger, other = BudgetLedger(), BudgetKey(RUN, "other")
+    ledger.apply(replace(WANT_6, at_ms=500))
+    ledger.apply(
+        replace(said("quota_wanted", 0, 1, used=1, limit=1), crawl_spec_id=other.crawl_spec_id, at_ms=90)
+    )
+
+    assert [ledger.pool(key).limit for key in (KEY, other)] == [10, 1]
+    assert [ledger.share(key, 0).allowed for key in (KEY, other)] == [6, 1]
+    assert [ledger.started_ms(key) for key in (KEY, other)] == [500, 90]
+    assert [ledger.exhausted_measure(key) for key in (KEY, other)] == ["", "pages"]
 
 
 class Process:
@@ -95,7 +110,7 @@ class Flight:
     def came(self, *, has_page: bool, size: int) -> BudgetedFetch:
         bid, cost = self.bid, BudgetAmount(0, size, 1)
         return BudgetedFetch(
-            RUN,
+            KEY,
             bid.entry_id,
             bid.host,
             bid.limits,
@@ -130,7 +145,7 @@ class Crawl:
         self.sequence += 1
         entry = self.waiting[shard][0]
         bid = ReservationRequest(
-            RUN, f"{shard}-{process.epoch}-{self.sequence}", entry, host_of(entry), self.limits
+            KEY, f"{shard}-{process.epoch}-{self.sequence}", entry, host_of(entry), self.limits
         )
         answer = process.budgets.reserve(bid, owner=self.owner(process, shard), now=self.now)
         if answer.status is ReservationStatus.MUST_WAIT:
@@ -266,5 +281,5 @@ def test_a_measure_without_a_limit_is_never_exhausted() -> None:
     ledger = BudgetLedger()
     ledger.apply(WANT_6)
 
-    assert ledger.pool(RUN, BudgetMeasure.BYTES).limit == 0
-    assert not ledger.pool(RUN, BudgetMeasure.BYTES).is_exhausted
+    assert ledger.pool(KEY, BudgetMeasure.BYTES).limit == 0
+    assert not ledger.pool(KEY, BudgetMeasure.BYTES).is_exhausted

@@ -6,6 +6,7 @@ import pytest
 
 from strider.contracts.generated.events import JobEvent
 from strider.scheduler.core.budgets.claims import ShardOwner
+from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits
 from strider.scheduler.core.budgets.reservations import (
     ReservationRequest,
@@ -16,13 +17,14 @@ from strider.scheduler.core.budgets.reservations import (
 from strider.scheduler.core.budgets.usage import BudgetedFetch
 
 OWNER = ShardOwner(3, 7, 4)
+KEY = BudgetKey("run", "spec")
 MOST = 8
 PAGES = BudgetLimits(run=BudgetAmount(pages=MOST))
 PAGE = BudgetAmount(1, 1_000, 30_000)
 
 
 def a_bid(number: int, limits: BudgetLimits = PAGES, *, epoch: int = 7) -> ReservationRequest:
-    return ReservationRequest("run", f"3-{epoch}-{number}", f"entry-{number}", "www.a.test", limits)
+    return ReservationRequest(KEY, f"3-{epoch}-{number}", f"entry-{number}", "www.a.test", limits)
 
 
 def ask(
@@ -48,7 +50,7 @@ def use(  # each is something else to vary
 ) -> bool:
     bid = a_bid(number, limits)
     cost = BudgetAmount(0, size, ms)
-    fetch = BudgetedFetch("run", bid.entry_id, bid.host, limits, number, has_page, cost, bid.lease_id)
+    fetch = BudgetedFetch(KEY, bid.entry_id, bid.host, limits, number, has_page, cost, bid.lease_id)
     return budgets.record_fetch(3, fetch)
 
 
@@ -62,7 +64,10 @@ def told(budgets: RunBudgets, *, now: float = 0.0) -> list[tuple[str, int]]:
 
 def other(what: str, pages: int, *, used: int = 0) -> JobEvent:
     counts = {"limit": MOST, "epoch": 1, "used": used}
-    return JobEvent("o", what, False, 1, "scheduler", execution_id="run", shard=0, pages=pages, counts=counts)
+    return JobEvent(
+        "o", what, False, 1, "scheduler",
+        execution_id="run", crawl_spec_id="spec", shard=0, pages=pages, counts=counts,
+    )  # fmt: skip
 
 
 def granted(pages: int, *, size: int = 0, limits: BudgetLimits = PAGES, at_ms: int = 1) -> RunBudgets:
@@ -71,7 +76,7 @@ def granted(pages: int, *, size: int = 0, limits: BudgetLimits = PAGES, at_ms: i
     counts = {"limit": limits.run.pages, "limit_bytes": limits.run.bytes, "epoch": OWNER.epoch, "used": 0}
     word = JobEvent(
         "g", "quota_wanted", False, at_ms, "scheduler",
-        execution_id="run", shard=3, pages=pages, bytes=size, counts=counts,
+        execution_id="run", crawl_spec_id="spec", shard=3, pages=pages, bytes=size, counts=counts,
     )  # fmt: skip
     budgets.ledger.apply(word)
     return budgets
@@ -109,7 +114,7 @@ def test_a_lease_that_ends_without_a_word_gives_its_place_back() -> None:
     budgets = granted(1)
     reserve(budgets, 0)
 
-    budgets.release_reservation(3, "run", "3-7-0")
+    budgets.release_reservation(3, KEY, "3-7-0")
 
     assert reserve(budgets, 1) is ReservationStatus.GRANTED
 
@@ -132,7 +137,7 @@ def test_no_number_is_no_limit_and_nothing_is_kept_of_it() -> None:
 
     assert reserve(budgets, 1, free) is ReservationStatus.GRANTED
     assert told(budgets) == []
-    assert not budgets.exhausted_measure("run", free, now_ms=1)
+    assert not budgets.exhausted_measure(KEY, free, now_ms=1)
 
 
 def test_what_is_not_needed_goes_back_when_others_wait_for_it() -> None:
@@ -144,7 +149,7 @@ def test_what_is_not_needed_goes_back_when_others_wait_for_it() -> None:
     budgets.ledger.apply(other("quota_wanted", 5))
 
     assert told(budgets, now=9.0) == [("quota_returned", 1)]
-    assert budgets.ledger.share("run", 0).allowed == 5
+    assert budgets.ledger.share(KEY, 0).allowed == 5
 
 
 def test_nothing_is_given_of_what_is_on_its_way_back() -> None:
@@ -174,7 +179,7 @@ def test_a_budget_is_used_up_when_all_of_it_has_come() -> None:
     told(budgets)
 
     assert ask(budgets, 6) == ReservationResult(ReservationStatus.EXHAUSTED, "pages")
-    assert budgets.ledger.exhausted_measure("run") == "pages"
+    assert budgets.ledger.exhausted_measure(KEY) == "pages"
 
 
 def test_an_earlier_owners_part_is_taken_over_with_the_first_word() -> None:
@@ -186,7 +191,7 @@ def test_an_earlier_owners_part_is_taken_over_with_the_first_word() -> None:
     [word] = budgets.pending_claims(later, now=0.0, now_ms=1)
     budgets.ledger.apply(word)
     assert budgets.reserve(a_bid(1, epoch=8), owner=later, now=0.0).status is ReservationStatus.GRANTED
-    assert budgets.ledger.share("run", 3).allowed == 4
+    assert budgets.ledger.share(KEY, 3).allowed == 4
 
 
 def test_no_reservation_is_granted_until_a_recount_is_complete() -> None:
@@ -213,7 +218,7 @@ def test_what_comes_while_a_shard_is_counted_counts_once() -> None:
     budgets.begin_recount(3)
     use(budgets, 2, limits, size=300)
     cost = BudgetAmount(0, 300, 1)
-    budgets.restore_fetch(3, BudgetedFetch("run", "entry-2", "www.a.test", limits, 2, True, cost))
+    budgets.restore_fetch(3, BudgetedFetch(KEY, "entry-2", "www.a.test", limits, 2, True, cost))
 
     budgets.end_recount(3, at=0.0)
 
@@ -230,7 +235,7 @@ def test_a_lease_that_ends_while_a_shard_is_counted_holds_nothing(how: str) -> N
     if how == "came":
         use(budgets, 2, has_page=False)
     else:
-        budgets.release_reservation(3, "run", "3-7-2")
+        budgets.release_reservation(3, KEY, "3-7-2")
 
     budgets.end_recount(3, at=0.0, leased=[a_bid(2), a_bid(5)])
 
@@ -241,7 +246,7 @@ def test_a_page_of_unknown_cost_costs_the_most_until_its_outcome_is_read() -> No
     """It was settled first, and then the process that read outcomes died."""
     limits = BudgetLimits(run=BudgetAmount(bytes=2_500), request=PAGE)
     budgets = granted(0, size=2_500, limits=limits)
-    fetch = BudgetedFetch("run", "entry-2", "www.a.test", limits, 2, True, PAGE, is_estimate=True)
+    fetch = BudgetedFetch(KEY, "entry-2", "www.a.test", limits, 2, True, PAGE, is_estimate=True)
     budgets.begin_recount(3)
     budgets.restore_fetch(3, fetch)
     budgets.end_recount(3, at=0.0)
@@ -269,7 +274,7 @@ def test_a_page_that_is_settled_before_its_outcome_is_read_holds_nothing_for_eve
         ReservationStatus.GRANTED,
         ReservationStatus.MUST_WAIT,
     ]
-    settled = BudgetedFetch("run", "entry-1", "www.a.test", limits, 1, True, PAGE, "1", is_estimate=True)
+    settled = BudgetedFetch(KEY, "entry-1", "www.a.test", limits, 1, True, PAGE, "1", is_estimate=True)
 
     for _ in range(2):
         budgets.record_settled_page(3, settled, now=10.0)
@@ -347,8 +352,8 @@ def test_the_time_of_a_run_passes_whatever_it_does() -> None:
         ReservationResult(ReservationStatus.GRANTED),
         ReservationResult(ReservationStatus.EXHAUSTED, "seconds"),
     ]
-    assert list(budgets.runs_out_of_time(3, now_ms=61_000)) == ["run"]
-    assert list(budgets.runs_out_of_time(3, now_ms=60_999)) == []
+    assert list(budgets.budgets_out_of_time(3, now_ms=61_000)) == [KEY]
+    assert list(budgets.budgets_out_of_time(3, now_ms=60_999)) == []
 
 
 @pytest.mark.parametrize(
@@ -376,7 +381,7 @@ def test_hosts_have_limits_of_their_own(
         assert ask(budgets, number + 50, limits).status is (
             ReservationStatus.MUST_WAIT if most.pages != 2 or number else ReservationStatus.GRANTED
         )
-        budgets.release_reservation(3, "run", f"3-7-{number + 50}")
+        budgets.release_reservation(3, KEY, f"3-7-{number + 50}")
         amounts.append(wanted and (answer.amount.bytes if most.bytes else answer.amount.ms))
         use(
             budgets,
@@ -388,8 +393,8 @@ def test_hosts_have_limits_of_their_own(
 
     assert amounts == given
     assert ask(budgets, 9, limits) == ReservationResult(ReservationStatus.EXHAUSTED, detail)
-    assert budgets.exhausted_local_limit(3, "run", "www.a.test") == detail
-    assert not budgets.exhausted_local_limit(3, "run", "www.b.test")
+    assert budgets.exhausted_local_limit(3, KEY, "www.a.test") == detail
+    assert not budgets.exhausted_local_limit(3, KEY, "www.b.test")
 
 
 def test_the_hosts_of_a_domain_share_its_budget() -> None:
@@ -398,7 +403,7 @@ def test_the_hosts_of_a_domain_share_its_budget() -> None:
     reserve(budgets, 0, limits)
     use(budgets, 0, limits)
 
-    elsewhere = ReservationRequest("run", "3-7-8", "entry-8", "shop.a.test", limits)
+    elsewhere = ReservationRequest(KEY, "3-7-8", "entry-8", "shop.a.test", limits)
 
     answer = budgets.reserve(elsewhere, owner=OWNER, now=0.0)
     assert answer == ReservationResult(ReservationStatus.EXHAUSTED, "pages of domain a.test")
@@ -412,4 +417,4 @@ def test_the_next_owner_reads_that_a_run_has_limits_here() -> None:
     assert reserve(budgets, 0, limits) is ReservationStatus.MUST_WAIT
     assert told(budgets) == [("quota_wanted", 0)]
     assert reserve(budgets, 0, limits) is ReservationStatus.GRANTED
-    assert list(budgets.ledger.runs_of_shard(3)) == ["run"]
+    assert list(budgets.ledger.budgets_of_shard(3)) == [KEY]

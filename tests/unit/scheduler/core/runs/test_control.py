@@ -69,13 +69,12 @@ def test_a_run_with_an_exhausted_budget_is_over_despite_any_command() -> None:
     orders = RunControl()
     orders.apply(PAUSE)
 
-    first, again = orders.mark_budget_exhausted("run", "pages"), orders.mark_budget_exhausted("run", "bytes")
+    marked = [orders.mark_budget_exhausted("run", "spec", measure) for measure in ("pages", "bytes")]
 
-    assert [first, again] == [True, False]
-    assert (orders.directive_for("job", "run").state, orders.directive_for("job", "run").reason) == (
-        RunState.SPENT,
-        "pages",
-    )
+    assert marked == [True, False]
+    spent = orders.directive_for("job", "run", "spec")
+    assert (spent.state, spent.reason) == (RunState.SPENT, "pages")
+    assert orders.directive_for("job", "run", "another").state is RunState.PAUSED
     assert orders.affects(["run"])
     orders.apply(CANCEL)
     assert orders.directive_for("job", "run").state is RunState.CANCELLED

@@ -28,6 +28,7 @@ from strider.politeness.robots.freshness import apply_response
 from strider.politeness.robots.robots_txt import product_token
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.limits import BudgetAmount
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.budgets.usage import BudgetedFetch
@@ -223,7 +224,7 @@ class FetchOutcomesHandler:
         if outcome.kind == RequestKind.ROBOTS or not limits.has_any:
             return False
         fetch = BudgetedFetch(
-            outcome.execution_id,
+            BudgetKey(outcome.execution_id, outcome.crawl_spec_id),
             entry_id(outcome.job_id, outcome.url_key),
             host_of(outcome.url),
             limits,

@@ -18,6 +18,7 @@ from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import RandomSource
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.shard.shard import OwnedShard
@@ -69,10 +70,14 @@ class JobCommandsHandler:
         await self._follower.run()
 
     async def _apply(self, events: Sequence[JobEvent]) -> None:
-        parts = {event.execution_id for event in events if self._ledger.apply(event)}
+        parts = {
+            BudgetKey(event.execution_id, event.crawl_spec_id)
+            for event in events
+            if self._ledger.apply(event)
+        }
         for shard in self._owned.values() if parts else ():
             shard.wake.set()
-        spent = [run for run in parts if self._mark_exhausted(run)]
+        spent = [key for key in parts if self._mark_exhausted(key)]
         changed = [event for event in events if self._run_control.apply(event)]
         for event in changed:
             about = {"job": event.job_id, "run": event.execution_id, "group": event.group}
@@ -84,11 +89,12 @@ class JobCommandsHandler:
                 shard.wake.set()
             await self._block_groups(shard, [name for name in groups if self._shard_of(name) == shard.number])
 
-    def _mark_exhausted(self, execution_id: str) -> bool:
-        measure = self._ledger.exhausted_measure(execution_id)
-        is_new = bool(measure) and self._run_control.mark_budget_exhausted(execution_id, measure)
+    def _mark_exhausted(self, key: BudgetKey) -> bool:
+        measure = self._ledger.exhausted_measure(key)
+        is_new = bool(measure) and self._run_control.mark_budget_exhausted(*key, measure)
         if is_new:
-            _log.emit(log_events.BUDGET_EXHAUSTED, run=execution_id, of=measure)
+            run, crawl_spec = key
+            _log.emit(log_events.BUDGET_EXHAUSTED, run=run, crawl_spec=crawl_spec, of=measure)
         return is_new
 
     async def _block_groups(self, shard: OwnedShard, names: Iterable[str]) -> None:

@@ -20,6 +20,7 @@ from strider.messaging.effects import Effects, Publish
 from strider.messaging.ports import RawRecord
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.entries.acceptance import (
     AcceptanceOutcome,
@@ -165,13 +166,15 @@ class LinksDiscoveredHandler:
             spec = specs.get(candidate.origin.crawl_spec_id)
             refusal = refuse_candidate(candidate, spec, allow_private=self._options.allow_private)
             origin = candidate.origin
-            directive = self._run_control.directive_for(origin.job_id, origin.execution_id)
+            directive = self._run_control.directive_for(
+                origin.job_id, origin.execution_id, origin.crawl_spec_id
+            )
             if refusal is not None:
                 batch.refuse(candidate, refusal.reason, refusal.detail)
             elif (reason := CLOSE_REASONS.get(directive.state)) is not None:
                 batch.refuse(candidate, reason, directive.reason)
             elif spent := self._budgets.exhausted_local_limit(
-                shard.number, origin.execution_id, host_of(candidate.url)
+                shard.number, BudgetKey(origin.execution_id, origin.crawl_spec_id), host_of(candidate.url)
             ):
                 batch.refuse(candidate, DecisionReason.BUDGET, spent)
             elif (before := kept.get(name := candidate.entry_id)) is None:

@@ -13,6 +13,7 @@ from strider.contracts.ids import entry_id
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.models import EntryLookupResult
 from strider.messaging.effects import NO_EFFECTS, Effects
+from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.limits import BudgetAmount
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.budgets.usage import BudgetedFetch
@@ -81,7 +82,7 @@ class PagesSettledHandler:
             return
         limits = self._budgets.limits_of(spec)
         fetch = BudgetedFetch(
-            entry.execution_id,
+            BudgetKey(entry.execution_id, entry.crawl_spec_id),
             entry_id(entry.job_id, entry.url_key),
             host_of(entry.url),
             limits,

@@ -94,5 +94,7 @@ class QueueSweep:
         if self._shard.decisions.is_pending(entry_id(entry.job_id, entry.url_key)):
             return None
         return apply_run_state(
-            entry, self._run_control.directive_for(entry.job_id, entry.execution_id), now_ms
+            entry,
+            self._run_control.directive_for(entry.job_id, entry.execution_id, entry.crawl_spec_id),
+            now_ms,
         )

@@ -17,6 +17,7 @@ from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.runtime.retry import Backoff
 from strider.scheduler.core.budgets.claims import ShardOwner
+from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.limits import BudgetLimits
 from strider.scheduler.core.budgets.reservations import ReservationRequest, RunBudgets
 from strider.scheduler.core.release.decision import ReleaseDecision, apply_budget
@@ -46,8 +47,8 @@ class ShardBudget:
     ) -> None:
         self._shard = shard
         self._run_control = run_control
-        self._swept_runs: set[str] = set()
-        """Runs out of time whose entries were swept already."""
+        self._swept: set[BudgetKey] = set()
+        """Budgets out of time whose entries were swept already."""
         self._budgets = budgets
         self._owner = ShardOwner(shard.number, shard.epoch, shard.options.shards)
         self._recount = recount
@@ -67,18 +68,19 @@ class ShardBudget:
 
     def release(self, lease: Lease) -> None:
         """Release the reservation of a lease that ended without a page."""
-        self._budgets.release_reservation(self._shard.number, lease.entry.execution_id, lease.lease_id)
+        self._budgets.release_reservation(self._shard.number, budget_key(lease.entry), lease.lease_id)
 
     async def publish_claims(self) -> None:
-        """Publish the claims of the shard, and sweep runs that are out of time; raises Unavailable."""
+        """Publish the claims of the shard, and sweep entries whose time is over; raises Unavailable."""
         now_ms = self._shard.clock.now_ms()
         claims = self._budgets.pending_claims(self._owner, now=self._clock.monotonic(), now_ms=now_ms)
         await self._publisher.publish([Publish(JOB_EVENTS, claim) for claim in claims])
-        for run in list(self._budgets.runs_out_of_time(self._shard.number, now_ms=now_ms)):
-            if self._run_control.mark_budget_exhausted(run, "seconds"):
-                _log.emit(log_events.BUDGET_EXHAUSTED, run=run, of="seconds")
-            if run not in self._swept_runs:
-                self._swept_runs.add(run)
+        for key in list(self._budgets.budgets_out_of_time(self._shard.number, now_ms=now_ms)):
+            if self._run_control.mark_budget_exhausted(*key, "seconds"):
+                run, crawl_spec = key
+                _log.emit(log_events.BUDGET_EXHAUSTED, run=run, crawl_spec=crawl_spec, of="seconds")
+            if key not in self._swept:
+                self._swept.add(key)
                 self._shard.sweep_requests.for_queues = True
 
     async def recount(self) -> None:
@@ -94,7 +96,12 @@ class ShardBudget:
                 return
 
 
+def budget_key(entry: EntryRecorded) -> BudgetKey:
+    """Return the key of the budget that an entry spends."""
+    return BudgetKey(entry.execution_id, entry.crawl_spec_id)
+
+
 def reservation_request(entry: EntryRecorded, lease_id: str, limits: BudgetLimits) -> ReservationRequest:
     """Return the reservation request of an entry."""
     name = entry_id(entry.job_id, entry.url_key)
-    return ReservationRequest(entry.execution_id, lease_id, name, host_of(entry.url), limits)
+    return ReservationRequest(budget_key(entry), lease_id, name, host_of(entry.url), limits)

@@ -167,14 +167,14 @@ class ShardRebuilder:
 
     def _end_budget_recount(self, shard: OwnedShard) -> None:
         """Hold back runs with claims here for a time: their requests in flight are unknown."""
-        held = any(self._budgets.ledger.runs_of_shard(shard.number))
+        held = any(self._budgets.ledger.budgets_of_shard(shard.number))
         hold_seconds = self._options.rebuild_hold_seconds
         seconds = (HOLD_MARGIN_MS / 1000 + 30.0) if hold_seconds is None else hold_seconds
         self._budgets.end_recount(shard.number, at=self._clock.monotonic() + (seconds if held else 0.0))
 
     async def recount_budgets(self, shard: OwnedShard) -> None:
         """Recount what a shard with an intact working set has spent of budgets; raises Unavailable."""
-        runs = set(self._budgets.ledger.runs_of_shard(shard.number))
+        runs = {key.execution_id for key in self._budgets.ledger.budgets_of_shard(shard.number)}
         if runs:
             async for batch in self._log_reader.read_entries(shard.number):
                 await self._restore_budgets(shard, batch, runs=runs)

@@ -18,6 +18,7 @@ from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.ids import ADHOC_JOB_ID, entry_id, key_fingerprint, seen_scope
 from strider.frontier.models import EntryDisposition, SeenBatch, SeenEntry
 from strider.frontier.rebuild_records import RecordedEntry, RecordedRunCount
+from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits
 from strider.scheduler.core.budgets.usage import BudgetedFetch
 from strider.scheduler.core.entries.state import disposition_of
@@ -150,7 +151,7 @@ def budgeted_fetch_of(entry: EntryRecorded, limits: BudgetLimits) -> BudgetedFet
     has_page = entry.reason in _REASONS_WITH_PAGE
     is_unknown = has_page and not entry.busy_ms
     return BudgetedFetch(
-        entry.execution_id,
+        BudgetKey(entry.execution_id, entry.crawl_spec_id),
         entry_id(entry.job_id, entry.url_key),
         host_of(entry.url),
         limits,

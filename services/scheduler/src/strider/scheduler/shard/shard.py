@@ -69,7 +69,9 @@ class SweepRequests:
             now_ms = self._clock.now_ms()
             self.for_queues = any(
                 apply_run_state(
-                    entry, self._run_control.directive_for(entry.job_id, entry.execution_id), now_ms
+                    entry,
+                    self._run_control.directive_for(entry.job_id, entry.execution_id, entry.crawl_spec_id),
+                    now_ms,
                 )
                 is not None
                 for entry in entries

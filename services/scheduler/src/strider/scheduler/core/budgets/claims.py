@@ -23,6 +23,7 @@ from .ledger import (
     SMALLEST_USEFUL_COUNT,
     STARTED_COUNT,
     USED_COUNTS,
+    BudgetKey,
     BudgetLedger,
     BudgetMeasure,
     BudgetShare,
@@ -61,14 +62,14 @@ class BudgetClaim(NamedTuple):
 
 
 def next_claim(
-    run: str, usage: ShardUsage, owner: ShardOwner, ledger: BudgetLedger, *, now: float
+    key: BudgetKey, usage: ShardUsage, owner: ShardOwner, ledger: BudgetLedger, *, now: float
 ) -> BudgetClaim | None:
     """Return the claim to publish; None for nothing."""
-    is_recorded = ledger.is_recorded(run, owner.shard, owner.epoch)
-    shares = {each: ledger.share(run, owner.shard, each) for each in usage.limited_measures}
+    is_recorded = ledger.is_recorded(key, owner.shard, owner.epoch)
+    shares = {each: ledger.share(key, owner.shard, each) for each in usage.limited_measures}
     is_published = is_recorded and (bool(usage.reservations) or _are_published(usage, shares))
     if usage.is_waiting and now - usage.requested_at < WAITING_SECONDS:
-        if is_recorded and _blocks_earlier_shard(run, usage, owner.shard, ledger):
+        if is_recorded and _blocks_earlier_shard(key, usage, owner.shard, ledger):
             return _return_claim(usage)
         needs = {each: usage.used_or_reserved_of(each) + usage.needed_for_request(each) for each in shares}
         if is_published and all(share.wanted >= needs[each] for each, share in shares.items()):
@@ -81,34 +82,41 @@ def next_claim(
     has_nothing = all(
         max(share.allowed, share.wanted) <= usage.used_of(each) for each, share in shares.items()
     )
-    if (is_published and has_nothing) or not any(ledger.pool(run, each).is_short for each in BudgetMeasure):
+    if (is_published and has_nothing) or not any(ledger.pool(key, each).is_short for each in BudgetMeasure):
         return None
     return _return_claim(usage)
 
 
 def claim_event(
-    claim: BudgetClaim, run: str, usage: ShardUsage, owner: ShardOwner, ledger: BudgetLedger, *, now_ms: int
+    claim: BudgetClaim,
+    key: BudgetKey,
+    usage: ShardUsage,
+    owner: ShardOwner,
+    ledger: BudgetLedger,
+    *,
+    now_ms: int,
 ) -> JobEvent:
     """Return the job event of a claim, and record in the usage that it was published."""
     number = usage.claims_published = 1 + max(
-        usage.claims_published, ledger.share(run, owner.shard).claim_number
+        usage.claims_published, ledger.share(key, owner.shard).claim_number
     )
     if claim.what == JobEventKind.QUOTA_RETURNED:
         usage.last_return = number
     return JobEvent(
-        event_id=f"{run}/{owner.shard}/{owner.epoch}/{claim.what}/{number}",
+        event_id=f"{key.execution_id}/{key.crawl_spec_id}/{owner.shard}/{owner.epoch}/{claim.what}/{number}",
         what=claim.what,
         is_wish=False,
         at_ms=now_ms,
         by="scheduler",
-        execution_id=run,
+        execution_id=key.execution_id,
+        crawl_spec_id=key.crawl_spec_id,
         shard=owner.shard,
         pages=claim.pages,
         bytes=claim.bytes,
         counts={
             EPOCH_COUNT: owner.epoch,
             CLAIM_NUMBER_COUNT: number,
-            STARTED_COUNT: ledger.started_ms(run) or now_ms,
+            STARTED_COUNT: ledger.started_ms(key) or now_ms,
             SMALLEST_USEFUL_COUNT: usage.smallest_useful_bytes,
             LIMIT_COUNTS[BudgetMeasure.PAGES]: usage.run_limits[BudgetMeasure.PAGES],
             LIMIT_COUNTS[BudgetMeasure.BYTES]: usage.run_limits[BudgetMeasure.BYTES],
@@ -122,12 +130,12 @@ def _are_published(usage: ShardUsage, shares: Mapping[BudgetMeasure, BudgetShare
     return all(share.used == usage.used_of(each) for each, share in shares.items())
 
 
-def _blocks_earlier_shard(run: str, usage: ShardUsage, shard: int, ledger: BudgetLedger) -> bool:
+def _blocks_earlier_shard(key: BudgetKey, usage: ShardUsage, shard: int, ledger: BudgetLedger) -> bool:
     """Whether a share is too small for a request while an earlier shard waits as well."""
     if usage.reservations or not usage.run_limits[BudgetMeasure.BYTES]:
         return False
-    allowed, used = ledger.share(run, shard, BudgetMeasure.BYTES).allowed, usage.used.bytes
-    first = ledger.pool(run, BudgetMeasure.BYTES).first_waiting
+    allowed, used = ledger.share(key, shard, BudgetMeasure.BYTES).allowed, usage.used.bytes
+    first = ledger.pool(key, BudgetMeasure.BYTES).first_waiting
     return (
         used < allowed < used + usage.needed_for_request(BudgetMeasure.BYTES)
         and first is not None

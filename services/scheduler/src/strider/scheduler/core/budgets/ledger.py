@@ -1,5 +1,8 @@
 """Division of a run's budget among shards, derived from the log of job-events.
 
+Each crawl spec of a run has a budget of its own: a spec never changes, so neither do the limits of what was
+accepted under it, and an entry with another spec neither spends nor ends it.
+
 A shard publishes what its shares are to be raised to, or lowered to; each claim names the whole share, so a
 repeat changes nothing. Every scheduler applies the claims in the order of the log and comes to the same
 shares, whose sum never exceeds the budget. No shard owns the budget, so none can lose it.
@@ -14,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import JobEvent
@@ -22,6 +25,13 @@ from strider.contracts.generated.events import JobEvent
 EPOCH_COUNT: Final = "epoch"
 STARTED_COUNT: Final = "began_ms"
 CLAIM_NUMBER_COUNT: Final = "word"
+
+
+class BudgetKey(NamedTuple):
+    """Entries that share a budget: those of one run under one crawl spec."""
+
+    execution_id: str
+    crawl_spec_id: str
 
 
 class BudgetMeasure(StrEnum):
@@ -54,7 +64,7 @@ class BudgetShare:
 
 @dataclass(slots=True)
 class BudgetPool:
-    """Budget of one run in one measure."""
+    """One budget in one measure."""
 
     limit: int = 0
     smallest_useful: int = 1
@@ -118,47 +128,45 @@ class BudgetPool:
 
 
 class BudgetLedger:
-    """Budgets of all runs that have one, as derived from the log."""
+    """All budgets, as derived from the log."""
 
     def __init__(self) -> None:
-        self._pools: dict[str, dict[BudgetMeasure, BudgetPool]] = {}
-        self._began_ms: dict[str, int] = {}
+        self._pools: dict[BudgetKey, dict[BudgetMeasure, BudgetPool]] = {}
+        self._began_ms: dict[BudgetKey, int] = {}
 
     def apply(self, event: JobEvent) -> bool:
         """Apply an event; return whether it changed a budget."""
         if event.what not in {JobEventKind.QUOTA_WANTED, JobEventKind.QUOTA_RETURNED} or event.is_wish:
             return False
-        run = event.execution_id
-        pools = self._pools.setdefault(run, {measure: BudgetPool() for measure in BudgetMeasure})
+        key = BudgetKey(event.execution_id, event.crawl_spec_id)
+        pools = self._pools.setdefault(key, {measure: BudgetPool() for measure in BudgetMeasure})
         began_ms = event.counts.get(STARTED_COUNT) or event.at_ms
-        self._began_ms[run] = min(began_ms, self._began_ms.get(run, began_ms))
+        self._began_ms[key] = min(began_ms, self._began_ms.get(key, began_ms))
         applied = {measure: pool.apply(event, measure) for measure, pool in pools.items()}
         return all(applied.values())
 
-    def pool(self, execution_id: str, measure: BudgetMeasure = BudgetMeasure.PAGES) -> BudgetPool:
-        """Return the budget of a run in one measure."""
-        pools = self._pools.get(execution_id)
+    def pool(self, key: BudgetKey, measure: BudgetMeasure = BudgetMeasure.PAGES) -> BudgetPool:
+        """Return a budget in one measure."""
+        pools = self._pools.get(key)
         return BudgetPool() if pools is None else pools[measure]
 
-    def share(
-        self, execution_id: str, shard: int, measure: BudgetMeasure = BudgetMeasure.PAGES
-    ) -> BudgetShare:
+    def share(self, key: BudgetKey, shard: int, measure: BudgetMeasure = BudgetMeasure.PAGES) -> BudgetShare:
         """Return the share of a shard."""
-        return self.pool(execution_id, measure).shares.get(shard) or BudgetShare()
+        return self.pool(key, measure).shares.get(shard) or BudgetShare()
 
-    def is_recorded(self, execution_id: str, shard: int, epoch: int) -> bool:
+    def is_recorded(self, key: BudgetKey, shard: int, epoch: int) -> bool:
         """Whether a claim of a shard's owner, by its epoch, stands in the log."""
-        return self.share(execution_id, shard).epoch == epoch
+        return self.share(key, shard).epoch == epoch
 
-    def started_ms(self, execution_id: str) -> int:
-        """Return when the time of a run started; 0 before its first claim."""
-        return self._began_ms.get(execution_id, 0)
+    def started_ms(self, key: BudgetKey) -> int:
+        """Return when the time of a budget started; 0 before its first claim."""
+        return self._began_ms.get(key, 0)
 
-    def exhausted_measure(self, execution_id: str) -> str:
+    def exhausted_measure(self, key: BudgetKey) -> str:
         """Return the measure that is exhausted; empty while something of each is left."""
-        pools = self._pools.get(execution_id, {})
+        pools = self._pools.get(key, {})
         return next((measure.value for measure, pool in pools.items() if pool.is_exhausted), "")
 
-    def runs_of_shard(self, shard: int) -> Iterator[str]:
-        """Yield the runs for which a shard has published a claim."""
+    def budgets_of_shard(self, shard: int) -> Iterator[BudgetKey]:
+        """Yield the budgets for which a shard has published a claim."""
         return (name for name, pools in self._pools.items() if shard in pools[BudgetMeasure.PAGES].shares)

@@ -20,7 +20,7 @@ from typing import Final
 from strider.contracts.generated.events import CrawlSpecDeclared, JobEvent
 
 from .claims import ShardOwner, claim_event, next_claim
-from .ledger import BudgetLedger, BudgetMeasure
+from .ledger import BudgetKey, BudgetLedger, BudgetMeasure
 from .limits import NO_AMOUNT, NO_LIMITS, BudgetAmount, BudgetLimits, BudgetLimitsCache
 from .usage import BudgetedFetch, BudgetReservation, ShardUsage
 
@@ -52,7 +52,7 @@ class ReservationResult:
 class ReservationRequest:
     """Request that needs budget."""
 
-    execution_id: str
+    key: BudgetKey
     lease_id: str
     entry_id: str
     host: str
@@ -76,12 +76,12 @@ MUST_WAIT: Final = ReservationResult(ReservationStatus.MUST_WAIT)
 
 
 class RunBudgets:
-    """Budgets of all runs that have one, in the shards that this process owns."""
+    """All budgets of runs, in the shards that this process owns."""
 
     def __init__(self, configured: BudgetLimits = NO_LIMITS) -> None:
         self.ledger = BudgetLedger()
         self._limits_cache = BudgetLimitsCache(configured)
-        self._usages: dict[tuple[int, str], ShardUsage] = {}
+        self._usages: dict[tuple[int, BudgetKey], ShardUsage] = {}
         self._recounts: dict[int, _Recount] = {}
 
     def limits_of(self, spec: CrawlSpecDeclared) -> BudgetLimits:
@@ -92,18 +92,18 @@ class RunBudgets:
         self, request: ReservationRequest, *, owner: ShardOwner, now: float, now_ms: int = 0
     ) -> ReservationResult:
         """Reserve budget for a request."""
-        limits, run, shard = request.limits, request.execution_id, owner.shard
+        limits, key, shard = request.limits, request.key, owner.shard
         if not limits.has_any:
             return GRANTED
         if self._is_recounting(shard, now):
             return MUST_WAIT
-        usage = self._usage_of(shard, run, limits)
+        usage = self._usage_of(shard, key, limits)
         usage.requested_at = now
         if lease_sequence(request.lease_id) in usage.reservations:
             return GRANTED
-        if detail := self.exhausted_measure(run, limits, now_ms=now_ms):
+        if detail := self.exhausted_measure(key, limits, now_ms=now_ms):
             return ReservationResult(ReservationStatus.EXHAUSTED, detail)
-        share = self.ledger.share(run, shard)
+        share = self.ledger.share(key, shard)
         if share.epoch != owner.epoch or share.claim_number < usage.last_return:
             usage.is_waiting = True  # a later owner has to find that something was spent here
             return MUST_WAIT
@@ -118,7 +118,7 @@ class RunBudgets:
             return MUST_WAIT
         if fitted[1]:
             return ReservationResult(ReservationStatus.EXHAUSTED, fitted[1])
-        amount = self._fit_share(usage, request.execution_id, shard, fitted[0])
+        amount = self._fit_share(usage, request.key, shard, fitted[0])
         usage.is_waiting = amount is None
         if amount is None:
             return MUST_WAIT
@@ -129,25 +129,24 @@ class RunBudgets:
         )
         return ReservationResult(ReservationStatus.GRANTED, "", amount) if is_cut else GRANTED
 
-    def exhausted_measure(self, execution_id: str, limits: BudgetLimits, *, now_ms: int) -> str:
-        """Return the measure that is exhausted; empty while the run may continue."""
-        began_ms = self.ledger.started_ms(execution_id)
+    def exhausted_measure(self, key: BudgetKey, limits: BudgetLimits, *, now_ms: int) -> str:
+        """Return the measure that is exhausted; empty while something of each is left."""
+        began_ms = self.ledger.started_ms(key)
         if limits.run.ms and began_ms and now_ms >= began_ms + limits.run.ms:
             return "seconds"
-        return self.ledger.exhausted_measure(execution_id)
+        return self.ledger.exhausted_measure(key)
 
-    def exhausted_local_limit(self, shard: int, execution_id: str, host: str) -> str:
+    def exhausted_local_limit(self, shard: int, key: BudgetKey, host: str) -> str:
         """Return the limit that a host of a shard has reached; empty while it has not."""
-        usage = self._usages.get((shard, execution_id))
+        usage = self._usages.get((shard, key))
         return "" if usage is None else usage.exhausted_local_limit(host)
 
-    def runs_out_of_time(self, shard: int, *, now_ms: int) -> Iterator[str]:
-        """Yield the runs of a shard whose time is over."""
-        for held_by, run in self._usages:
-            if held_by == shard:
-                limits = self._usages[held_by, run].limits
-                if limits.run.ms and self.exhausted_measure(run, limits, now_ms=now_ms) == "seconds":
-                    yield run
+    def budgets_out_of_time(self, shard: int, *, now_ms: int) -> Iterator[BudgetKey]:
+        """Yield the budgets of a shard whose time is over."""
+        for (held_by, key), usage in self._usages.items():
+            is_timed = held_by == shard and usage.limits.run.ms > 0
+            if is_timed and self.exhausted_measure(key, usage.limits, now_ms=now_ms) == "seconds":
+                yield key
 
     def record_fetch(self, shard: int, fetch: BudgetedFetch) -> bool:
         """Record the cost of a request; return whether its limit had been reduced.
@@ -156,7 +155,7 @@ class RunBudgets:
         """
         if not fetch.limits.has_any:
             return False
-        usage = self._usage_of(shard, fetch.execution_id, fetch.limits)
+        usage = self._usage_of(shard, fetch.key, fetch.limits)
         reservation = self._release(usage, shard, fetch.lease_id)
         if self.needs_recount(shard):
             self._recounts[shard].deferred.append(fetch)
@@ -169,7 +168,7 @@ class RunBudgets:
         if not fetch.limits.has_any:
             return
         usage, lease = (
-            self._usage_of(shard, fetch.execution_id, fetch.limits),
+            self._usage_of(shard, fetch.key, fetch.limits),
             lease_sequence(fetch.lease_id),
         )
         if lease in usage.reservations:
@@ -180,11 +179,11 @@ class RunBudgets:
     def restore_fetch(self, shard: int, fetch: BudgetedFetch) -> None:
         """Record what the frontier log says of an entry, during a recount."""
         if fetch.limits.has_any:
-            _record_fetch(self._usage_of(shard, fetch.execution_id, fetch.limits), fetch)
+            _record_fetch(self._usage_of(shard, fetch.key, fetch.limits), fetch)
 
-    def release_reservation(self, shard: int, execution_id: str, lease_id: str) -> None:
+    def release_reservation(self, shard: int, key: BudgetKey, lease_id: str) -> None:
         """Release the reservation of a lease that ended without an outcome."""
-        self._release(self._usages.get((shard, execution_id)), shard, lease_id)
+        self._release(self._usages.get((shard, key)), shard, lease_id)
 
     def begin_recount(self, shard: int) -> None:
         """Drop the usage of a shard: it is recounted from the frontier log."""
@@ -200,17 +199,17 @@ class RunBudgets:
         """Continue at a time with what was counted; `leased` are the requests in flight."""
         count = self._recounts.get(shard)
         for fetch in () if count is None else count.deferred:
-            _record_fetch(self._usage_of(shard, fetch.execution_id, fetch.limits), fetch)
+            _record_fetch(self._usage_of(shard, fetch.key, fetch.limits), fetch)
         for request in leased:
             is_over = count is not None and lease_sequence(request.lease_id) in count.ended_leases
             if request.limits.has_any and not is_over:
-                usage = self._usage_of(shard, request.execution_id, request.limits)
+                usage = self._usage_of(shard, request.key, request.limits)
                 reservation = BudgetReservation(
                     request.entry_id, request.host, usage.request_amount(request.entry_id)
                 )
                 usage.reserve(lease_sequence(request.lease_id), reservation)
-        for run in list(self.ledger.runs_of_shard(shard)):
-            self._restore_published_usage(self._usage_of(shard, run), run, shard)
+        for key in list(self.ledger.budgets_of_shard(shard)):
+            self._restore_published_usage(self._usage_of(shard, key), key, shard)
         if count is not None:
             self._recounts[shard] = _Recount(until=at)
 
@@ -224,38 +223,38 @@ class RunBudgets:
         """Yield the claims that a shard has to publish."""
         if self._is_recounting(owner.shard, now):
             return
-        names = {run for shard, run in self._usages if shard == owner.shard}
-        for run in names:
-            _expire_missing_outcomes(self._usages[owner.shard, run], now)
-        for run in sorted(names | set(self.ledger.runs_of_shard(owner.shard))):
-            if self.ledger.exhausted_measure(run):
+        keys = {key for shard, key in self._usages if shard == owner.shard}
+        for key in keys:
+            _expire_missing_outcomes(self._usages[owner.shard, key], now)
+        for key in sorted(keys | set(self.ledger.budgets_of_shard(owner.shard))):
+            if self.ledger.exhausted_measure(key):
                 continue
-            usage = self._usage_of(owner.shard, run)
-            claim = next_claim(run, usage, owner, self.ledger, now=now)
+            usage = self._usage_of(owner.shard, key)
+            claim = next_claim(key, usage, owner, self.ledger, now=now)
             if claim is not None and usage.should_publish(claim, now=now):
-                yield claim_event(claim, run, usage, owner, self.ledger, now_ms=now_ms)
+                yield claim_event(claim, key, usage, owner, self.ledger, now_ms=now_ms)
 
     def _fit_share(
-        self, usage: ShardUsage, run: str, shard: int, wanted: BudgetAmount
+        self, usage: ShardUsage, key: BudgetKey, shard: int, wanted: BudgetAmount
     ) -> BudgetAmount | None:
         """Reduce an amount to what the shard's shares have left; None where more has to be claimed."""
         for measure in BudgetMeasure:
             if not usage.run_limits[measure]:
                 continue
             needed = wanted.pages if measure is BudgetMeasure.PAGES else wanted.bytes
-            left = self.ledger.share(run, shard, measure).allowed - usage.used_or_reserved_of(measure)
+            left = self.ledger.share(key, shard, measure).allowed - usage.used_or_reserved_of(measure)
             if left >= needed:
                 continue
-            is_last = not usage.reservations and self.ledger.pool(run, measure).holds_remainder(shard)
+            is_last = not usage.reservations and self.ledger.pool(key, measure).holds_remainder(shard)
             if measure is BudgetMeasure.PAGES or not is_last or left < usage.smallest_useful_bytes:
                 return None
             wanted = wanted._replace(bytes=left)
         return wanted
 
-    def _restore_published_usage(self, usage: ShardUsage, run: str, shard: int) -> None:
+    def _restore_published_usage(self, usage: ShardUsage, key: BudgetKey, shard: int) -> None:
         """Count what was published as spent, also for entries that another run has taken over."""
-        pages = self.ledger.share(run, shard, BudgetMeasure.PAGES).used - usage.used.pages
-        size = self.ledger.share(run, shard, BudgetMeasure.BYTES).used - usage.used.bytes
+        pages = self.ledger.share(key, shard, BudgetMeasure.PAGES).used - usage.used.pages
+        size = self.ledger.share(key, shard, BudgetMeasure.BYTES).used - usage.used.bytes
         usage.used = usage.used.plus(BudgetAmount(max(0, pages), max(0, size)))
 
     def _release(self, usage: ShardUsage | None, shard: int, lease_id: str) -> BudgetReservation | None:
@@ -268,13 +267,13 @@ class RunBudgets:
         count = self._recounts.get(shard)
         return count is not None and now < count.until
 
-    def _usage_of(self, shard: int, run: str, limits: BudgetLimits | None = None) -> ShardUsage:
-        usage = self._usages.get((shard, run))
+    def _usage_of(self, shard: int, key: BudgetKey, limits: BudgetLimits | None = None) -> ShardUsage:
+        usage = self._usages.get((shard, key))
         if usage is None:
-            usage = self._usages[shard, run] = ShardUsage()
+            usage = self._usages[shard, key] = ShardUsage()
             for measure in BudgetMeasure:
-                usage.run_limits[measure] = self.ledger.pool(run, measure).limit
-            usage.smallest_useful_bytes = self.ledger.pool(run, BudgetMeasure.BYTES).smallest_useful
+                usage.run_limits[measure] = self.ledger.pool(key, measure).limit
+            usage.smallest_useful_bytes = self.ledger.pool(key, BudgetMeasure.BYTES).smallest_useful
         if limits is not None and limits is not usage.limits:
             usage.apply_limits(limits)
         return usage

@@ -1,4 +1,4 @@
-"""Usage of one run's budget in one shard: spent and reserved.
+"""Usage of one budget in one shard: spent and reserved.
 
 Repeats change nothing: reservations are known by their lease, costs by entry and fetch. Knows nothing of
 other shards.
@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from .ledger import BudgetMeasure
+from .ledger import BudgetKey, BudgetMeasure
 from .limits import MIN_REQUEST_MS, NO_AMOUNT, NO_LIMITS, BudgetAmount, BudgetLimits, smallest_useful_bytes
 
 REPUBLISH_SECONDS: Final = 5.0
@@ -21,7 +21,7 @@ REPUBLISH_SECONDS: Final = 5.0
 class BudgetedFetch:
     """A request that was made, or the sum of all requests of an entry in the log."""
 
-    execution_id: str
+    key: BudgetKey
     entry_id: str
     host: str
     limits: BudgetLimits
@@ -47,7 +47,7 @@ class BudgetReservation:
 
 @dataclass(slots=True)
 class ShardUsage:
-    """Usage of one run in one shard."""
+    """Usage of one budget in one shard."""
 
     limits: BudgetLimits = NO_LIMITS
     used: BudgetAmount = NO_AMOUNT
@@ -77,14 +77,12 @@ class ShardUsage:
     """Latest claim that returned something: until it is applied, the remainder is unknown."""
 
     def apply_limits(self, limits: BudgetLimits) -> None:
-        """Apply the limits of a spec; of several specs of one run, the most generous limits count."""
+        """Apply the limits of the crawl spec; before its first request they are those of the log."""
         self.limits = limits
-        self.run_limits[BudgetMeasure.PAGES] = max(self.run_limits[BudgetMeasure.PAGES], limits.run.pages)
-        self.run_limits[BudgetMeasure.BYTES] = max(self.run_limits[BudgetMeasure.BYTES], limits.run.bytes)
+        self.run_limits[BudgetMeasure.PAGES] = limits.run.pages
+        self.run_limits[BudgetMeasure.BYTES] = limits.run.bytes
         if limits.run.bytes:
-            self.smallest_useful_bytes = smallest_useful_bytes(
-                self.run_limits[BudgetMeasure.BYTES], limits.request.bytes
-            )
+            self.smallest_useful_bytes = smallest_useful_bytes(limits.run.bytes, limits.request.bytes)
 
     def used_of(self, measure: BudgetMeasure) -> int:
         """Return what is spent."""
@@ -97,7 +95,7 @@ class ShardUsage:
 
     @property
     def limited_measures(self) -> list[BudgetMeasure]:
-        """Return the measures that the run has a limit of."""
+        """Return the measures that are limited for all shards together."""
         return [measure for measure in BudgetMeasure if self.run_limits[measure]]
 
     def needed_for_request(self, measure: BudgetMeasure) -> int:

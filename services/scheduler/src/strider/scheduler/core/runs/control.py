@@ -3,7 +3,7 @@
     pause  ──▶ PAUSED     nothing of the run is fetched; it keeps its entries
     resume ──▶ RUNS
     cancel ──▶ CANCELLED  pending entries are dropped, later ones refused; cannot be undone
-    budget ──▶ SPENT      the same, without a command: its budget is exhausted
+    budget ──▶ SPENT      the same, without a command: the budget of a crawl spec of the run is exhausted
     drop   ──▶ DROPPED    the same for a whole job, whose entries are forgotten
 
 A command for a job without a run applies to all of its runs. The last command in the order of the log counts;
@@ -85,7 +85,8 @@ class RunControl:
     def __init__(self) -> None:
         self._runs: dict[str, RunDirective] = {}
         self._jobs: dict[str, RunDirective] = {}
-        self._exhausted: dict[str, RunDirective] = {}
+        self._exhausted: dict[tuple[str, str], RunDirective] = {}
+        """By run and crawl spec."""
         self.manual_blocks: dict[str, ManualBlock] = {}
         """By host group; a lifted block stays, as one that has ended."""
 
@@ -102,11 +103,11 @@ class RunControl:
             return self._apply_block(event.group, NO_BLOCK)
         return False
 
-    def mark_budget_exhausted(self, execution_id: str, measure: str) -> bool:
-        """Mark a run's budget as exhausted; return whether that is new."""
-        if execution_id in self._exhausted:
+    def mark_budget_exhausted(self, execution_id: str, crawl_spec_id: str, measure: str) -> bool:
+        """Mark the budget of a run's crawl spec as exhausted; return whether that is new."""
+        if (execution_id, crawl_spec_id) in self._exhausted:
             return False
-        self._exhausted[execution_id] = RunDirective(RunState.SPENT, reason=measure)
+        self._exhausted[execution_id, crawl_spec_id] = RunDirective(RunState.SPENT, reason=measure)
         return True
 
     @property
@@ -119,17 +120,22 @@ class RunControl:
         """Whether there is anything about a run or a job."""
         return bool(self._runs or self._jobs or self._exhausted)
 
-    def directive_for(self, job_id: str, execution_id: str) -> RunDirective:
-        """Return the directive in effect for a run: the stricter of its own and its job's."""
+    def directive_for(self, job_id: str, execution_id: str, crawl_spec_id: str = "") -> RunDirective:
+        """Return the directive in effect for the entries of a run under a crawl spec: the strictest one.
+
+        Without a spec, those of the run and its job: a budget ends entries, not the run.
+        """
         run = self._runs.get(execution_id, NO_DIRECTIVE)
         if not self._jobs and not self._exhausted:
             return run
-        job, spent = self._jobs.get(job_id, NO_DIRECTIVE), self._exhausted.get(execution_id, NO_DIRECTIVE)
+        job = self._jobs.get(job_id, NO_DIRECTIVE)
+        spent = self._exhausted.get((execution_id, crawl_spec_id), NO_DIRECTIVE)
         return max(job, run, spent, key=lambda order: _STRICTNESS[order.state])
 
     def affects(self, execution_ids: Iterable[str]) -> bool:
         """Whether a directive may apply to one of these runs."""
-        return bool(self._jobs) or any(run in self._runs or run in self._exhausted for run in execution_ids)
+        exhausted = {run for run, _ in self._exhausted}
+        return bool(self._jobs) or any(run in self._runs or run in exhausted for run in execution_ids)
 
     def _apply_to_run(self, event: JobEvent, state: RunState) -> bool:
         directives, name = (
