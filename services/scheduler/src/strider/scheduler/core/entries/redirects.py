@@ -25,10 +25,10 @@ from strider.contracts.generated.events import (
     LinksDiscovered,
 )
 from strider.contracts.partitioning import shard_of_host
-from strider.urls import CrawlScope, build_scope, host_of, registrable_domain
+from strider.urls import CrawlScope, build_scope, host_group_of, host_of, registrable_domain
 
 from .acceptance import MAX_REDIRECTS, UrlRefusal, refuse_url
-from .candidates import Candidate, CandidateOrigin, host_group_of, redirect_token
+from .candidates import Candidate, CandidateOrigin, redirect_token
 from .state import close_entry
 from .url_decisions import UrlDecision, refused_decision, split_by_size
 
