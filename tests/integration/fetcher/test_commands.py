@@ -93,6 +93,24 @@ async def test_robots_txt_is_fetched_as_the_crawler_does() -> None:
     assert (there.requested_paths, broken.requested_paths) == (["/robots.txt"], ["/robots.txt"])
 
 
+async def test_a_robots_txt_of_another_host_is_a_request_of_its_own() -> None:
+    """Nothing else of another host is requested: then the site has no robots.txt, and the report says why."""
+    rules = b"User-agent: *\nDisallow: /x\n"
+    async with serve_hostile({"/robots.txt": sends(http_response(rules))}) as other:
+        names = {"/robots.txt": sends(redirect_response(other.url("/robots.txt", host="b.localhost")))}
+        pages = {"/robots.txt": sends(redirect_response(other.url("/robots.txt?1", host="b.localhost")))}
+        async with serve_hostile(names) as moved, serve_hostile(pages) as reflecting:
+            urls = (moved.url("/x", host="a.localhost"), reflecting.url("/x", host="a.localhost"))
+            _, told, _ = await _strider("robots", "check", *urls, "--allow-private")
+
+    assert [(each["allowed"], each["robots_state"], each["redirect_refused"]) for each in told] == [
+        (False, "fetched", ""),
+        (True, "absent", "robots_elsewhere"),
+    ]
+    assert told[1]["redirect_target"] == other.url("/robots.txt?1", host="b.localhost")
+    assert other.requested_paths == ["/robots.txt"]
+
+
 async def test_a_truncated_rule_is_ignored() -> None:
     """A rule that the limit truncates would deny another path; the scheduler ignores it as well."""
     first = b"User-agent: *\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strider.urls import domain_of, host_of, origin_of, to_wire_url
+from strider.urls import domain_of, host_group_of, host_of, origin_of, to_wire_url
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,16 @@ def test_host_origin_and_domain(url: str, expected: tuple[str, str, str]) -> Non
     assert isinstance(found, str)
 
     assert (host_of(found), origin_of(found), domain_of(found)) == expected
+
+
+@pytest.mark.req("S3.5.1")
+@pytest.mark.parametrize(
+    ("url", "by_domain", "group"),
+    [
+        pytest.param("http://www.a.test:8080/x", False, "www.a.test", id="host-without-port"),
+        pytest.param("http://www.a.test/x", True, "a.test", id="domain"),
+        pytest.param("http://[::1]:80/", False, "[::1]", id="address"),
+    ],
+)
+def test_a_host_group_is_a_host_or_a_domain(url: str, by_domain: bool, group: str) -> None:
+    assert host_group_of(url, by_domain=by_domain) == group

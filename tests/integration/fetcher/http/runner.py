@@ -94,6 +94,7 @@ async def running_client(
     ports: frozenset[int] = frozenset(),
     must_tunnel: bool = False,
     connections: int = 256,
+    groups_by_domain: bool = False,
 ) -> AsyncIterator[RunnerHarness]:
     """Open a runner and close it again."""
     clock = SystemClock()
@@ -107,7 +108,7 @@ async def running_client(
         receive_buffer_bytes=receive_buffer_bytes(budget_bytes, connections=connections),
     )
     connector = HttpConnector(resolver, guard, options=kept)
-    rules = RedirectRules(places)
+    rules = RedirectRules(places, groups_by_domain=groups_by_domain)
     budget = BodyBudget(budget_bytes)
     requests = RequestRunner(
         connector,

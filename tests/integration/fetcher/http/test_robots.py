@@ -85,7 +85,7 @@ async def test_a_refused_redirect_is_an_outcome(location: str, refused: str) -> 
 @pytest.mark.parametrize(
     ("target", "outcome"),
     [
-        pytest.param("http://b.localhost:1/robots.txt", "network_failed", id="unreachable"),
+        pytest.param("http://a.localhost:1/robots.txt", "network_failed", id="unreachable"),
         pytest.param("/stuck", "protocol_error", id="nonsense"),
     ],
 )
@@ -98,26 +98,38 @@ async def test_a_failure_after_a_redirect_reports_the_hops(target: str, outcome:
     assert (told.outcome, told.robots_hops, told.robots_text) == (outcome, 1, "")
 
 
-async def test_another_host_is_requested_once_for_all_redirects_to_it() -> None:
-    async with serve_hostile({"/shared": sends(http_response(RULES))}) as shared, running_client() as client:
-        there = shared.url("/shared", host="shared.localhost")
-        async with serve_hostile({"/robots.txt": sends(redirect_response(there))}) as server:
-            wanted = [
-                request(
-                    server.url("/robots.txt", host=f"h{n}.localhost"),
-                    kind="robots",
-                    header_names=("Authorization",),
-                    header_values=("secret",),
-                )
-                for n in range(4)
-            ]
-            told = [(await client.fetch(each)).completed for each in wanted]
+@pytest.mark.fault("A5")
+@pytest.mark.req("S5.2.3", part="redirects of robots.txt to another host group")
+@pytest.mark.parametrize(
+    ("path", "refused"),
+    [
+        pytest.param("/robots.txt", "", id="its-robots"),
+        pytest.param("/robots.txt?0", "robots_elsewhere", id="query"),
+        pytest.param("/expensive?0", "robots_elsewhere", id="page"),
+        pytest.param("/sub/robots.txt", "robots_elsewhere", id="path"),
+    ],
+)
+async def test_another_host_is_never_requested_with_the_lease_of_a_site(path: str, refused: str) -> None:
+    """Its robots.txt is an outcome, which the scheduler requests by a lease of its own; nothing else is."""
+    async with serve_hostile({"*": sends(http_response(RULES))}) as victim:
+        target = victim.url(path, host="victim.localhost")
+        told, server = await _ask({"/robots.txt": sends(redirect_response(target))})
 
-    assert [each.robots_text for each in told] == [RULES.decode()] * 4
-    assert {each.robots_url for each in told} == {there}
-    assert shared.requested_paths == ["/shared"]
-    assert "secret" in server.request_heads[0]
-    assert "secret" not in shared.request_heads[0]
+    assert server.requested_paths == ["/robots.txt"]
+    assert victim.connections == 0
+    assert (told.outcome, told.redirect_target, told.redirect_refused) == ("redirected", target, refused)
+
+
+async def test_redirects_within_the_host_group_are_followed() -> None:
+    """A deployment that groups by domain has one clock for all hosts of the domain."""
+    async with serve_hostile({"/robots.txt": sends(http_response(RULES))}) as other:
+        target = other.url("/robots.txt", host="www.a.localhost")
+        plays = {"/robots.txt": sends(redirect_response(target))}
+        async with serve_hostile(plays) as server, running_client(groups_by_domain=True) as client:
+            told = (await client.fetch(_robots(server))).completed
+
+    assert (told.outcome, told.robots_text, told.robots_url) == ("fetched", RULES.decode(), target)
+    assert other.requested_paths == ["/robots.txt"]
 
 
 @pytest.mark.fault("S15")

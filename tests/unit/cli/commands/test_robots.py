@@ -49,6 +49,8 @@ def test_a_verdict_is_shown_with_its_evidence(rules: Path) -> None:
         "robots_url": "",
         "robots_state": "file",
         "robots_status": 0,
+        "redirect_target": "",
+        "redirect_refused": "",
         "truncated": False,
     }
 

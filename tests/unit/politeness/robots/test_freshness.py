@@ -12,6 +12,7 @@ from strider.politeness import (
     RobotsFetchResult,
     RobotsResponse,
     RobotsStatus,
+    apply_redirect_target,
     apply_response,
     classify_outcome,
 )
@@ -215,3 +216,50 @@ def test_a_repeated_response_changes_nothing() -> None:
 
     assert apply_response(known, asked, now_ms=NOW + 9, random=Lowest()) == known
     assert apply_response(known, replace(asked, sequence=6), now_ms=NOW + 9, random=Lowest()) == known
+
+
+def redirected(known: OriginRobots | None = None, **told: object) -> OriginRobots:
+    return after(
+        known or OriginRobots(),
+        RobotsFetchResult.REDIRECTED,
+        status=301,
+        url="https://b.test/robots.txt",
+        error_class="robots_redirected",
+        **told,
+    )
+
+
+def test_a_redirect_to_another_host_denies_until_the_target_is_known() -> None:
+    waiting = redirected()
+    good = RobotsResponse(RobotsFetchResult.GOOD, waiting.sequence, text="User-agent: *", status=200)
+
+    known = apply_redirect_target(waiting, good, now_ms=NOW, random=Lowest())
+
+    assert waiting.status_at(NOW) is RobotsStatus.UNREACHABLE
+    assert waiting.status_at(NOW + 30_000) is RobotsStatus.FETCH_FIRST
+    assert (known.status_at(NOW), known.failures, known.error_class) == (RobotsStatus.APPLY_RULES, 0, "")
+    assert apply_redirect_target(known, good, now_ms=NOW + 1, random=Lowest()) is known
+
+
+def test_a_reply_to_an_earlier_redirect_changes_nothing() -> None:
+    waiting = redirected()
+    late = RobotsResponse(RobotsFetchResult.GOOD, waiting.sequence - 1, text="User-agent: *")
+
+    assert apply_redirect_target(waiting, late, now_ms=NOW, random=Lowest()) is waiting
+
+
+def test_a_target_that_fails_counts_as_one_failure_and_the_host_still_exists() -> None:
+    waiting = redirected()
+    failed = RobotsResponse(
+        RobotsFetchResult.FAILED, waiting.sequence, status=301, error_class="robots_redirected"
+    )
+
+    known = apply_redirect_target(waiting, failed, now_ms=NOW, random=Lowest())
+
+    assert (known.failures, known.status_at(NOW)) == (1, RobotsStatus.UNREACHABLE)
+
+
+def test_known_rules_apply_while_a_redirect_is_followed() -> None:
+    known = after(OriginRobots(), RobotsFetchResult.GOOD, text="User-agent: *", status=200)
+
+    assert redirected(known).status_at(NOW) is RobotsStatus.APPLY_RULES

@@ -37,6 +37,8 @@ class Host:
     robots: str = "fine"
     """fine, missing, denying, slow, flaky (500 twice), down (500 for ever), overloaded (503 for
     ever), gone (no such name)."""
+    robots_target: str = ""
+    """Where its robots.txt redirects to; empty for a robots.txt of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,8 @@ def _move(web: dict[str, Page], names: list[str], chance: random.Random) -> None
 
 
 def _robots(host: Host, number: int, seconds: float) -> SimulatedResponse:
+    if host.robots_target:
+        return SimulatedResponse("redirected", 301, target=host.robots_target, seconds=seconds)
     if host.robots == "missing":
         return SimulatedResponse("not_found", 404, error_class="status_client", seconds=seconds)
     if host.robots == "down" or (host.robots == "flaky" and number <= 2):

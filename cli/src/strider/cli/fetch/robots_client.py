@@ -88,6 +88,8 @@ def url_report(
         "robots_url": robots_url,
         "robots_state": state,
         "robots_status": 0,
+        "redirect_target": "",
+        "redirect_refused": "",
         "truncated": is_cut,
     }
 
@@ -110,6 +112,9 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"  sitemap {sitemap}"
     if report["robots_url"]:
         yield f"  {report['robots_state']} at {report['robots_url']}"
+    if report["redirect_refused"]:
+        refused = report["redirect_refused"].replace("_", " ")
+        yield f"  redirects to {report['redirect_target'] or 'no URL'}, not followed: {refused}"
 
 
 def _reason_text(report: Mapping[str, Any]) -> str:
@@ -161,10 +166,12 @@ def _origin(href: str, found: str | RefusedUrl) -> str:
 
 
 async def _fetch_robots(fetcher: SingleFetcher, origin_url: str) -> dict[str, Any]:
-    """Fetch the robots.txt of an origin; the fetcher follows its redirects."""
-    completed = (await fetcher.fetch(f"{origin_url}/robots.txt", ROBOTS_OPTIONS))[-1].completed
+    """Fetch the robots.txt of an origin, and that of another host to which it redirects."""
+    attempts = await fetcher.fetch(f"{origin_url}/robots.txt", ROBOTS_OPTIONS)
+    completed = attempts[-1].completed
+    has_redirected = len(attempts) > 1 or completed.robots_hops > 0
     answer = classify_outcome(
-        completed.outcome, error_class=completed.error_class, has_redirected=completed.robots_hops > 0
+        completed.outcome, error_class=completed.error_class, has_redirected=has_redirected
     )
     return {
         "answer": answer,
@@ -173,6 +180,8 @@ async def _fetch_robots(fetcher: SingleFetcher, origin_url: str) -> dict[str, An
         "status": completed.status,
         "is_cut": completed.robots_truncated,
         "why": completed.error_class or completed.outcome,
+        "target": completed.redirect_target,
+        "refused": completed.redirect_refused,
     }
 
 
@@ -183,7 +192,11 @@ def _site_report(text: str, href: str, known: dict[str, Any], *, token: str) -> 
     report = url_report(
         text, href, robots, agent=token, robots_url=known["url"], state=state, is_cut=known["is_cut"]
     )
-    report["robots_status"] = known["status"]
+    report |= {
+        "robots_status": known["status"],
+        "redirect_target": known["target"],
+        "redirect_refused": known["refused"],
+    }
     if answer is RobotsFetchResult.ABSENT:
         report["reason"] = "absent"
     elif answer is not RobotsFetchResult.GOOD:

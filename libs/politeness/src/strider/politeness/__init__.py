@@ -12,6 +12,7 @@ from .robots.freshness import (
     RobotsFetchResult,
     RobotsResponse,
     RobotsStatus,
+    apply_redirect_target,
     apply_response,
     classify_outcome,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "RobotsResponse",
     "RobotsStatus",
     "RobotsTxt",
+    "apply_redirect_target",
     "apply_response",
     "classify_outcome",
     "is_sensitive_header",

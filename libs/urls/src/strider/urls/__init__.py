@@ -5,7 +5,7 @@ from strider.contracts.partitioning import registrable_domain
 from .addresses import CLOUD_METADATA, HOST_NAME, PRIVATE, address_kind, address_refusal, host_kind
 from .display import escape_unstorable
 from .file_types import file_extension
-from .hosts import domain_of, host_of, origin_of
+from .hosts import domain_of, host_group_of, host_of, origin_of
 from .links import ResolvedLinks, resolve_links
 from .patterns import MAX_INLINE_STEPS, InvalidPattern, compile_patterns
 from .refusals import REFUSAL_DETAILS, REFUSAL_REASONS, RefusedUrl
@@ -35,6 +35,7 @@ __all__ = [
     "domain_of",
     "escape_unstorable",
     "file_extension",
+    "host_group_of",
     "host_kind",
     "host_of",
     "origin_of",

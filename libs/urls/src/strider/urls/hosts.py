@@ -1,4 +1,4 @@
-"""Host, origin and registrable domain of a wire URL.
+"""Host, host group, origin and registrable domain of a wire URL.
 
 Works on the text without parsing again, because these are needed for every link. Other texts must go through
 `to_wire_url` first.
@@ -15,6 +15,11 @@ from .wire_url import authority_host, path_start
 def host_of(url: str) -> str:
     """Return the host without port and trailing dot: the unit of politeness by default."""
     return authority_host(url[: path_start(url)])
+
+
+def host_group_of(url: str, *, by_domain: bool) -> str:
+    """Return the host group: the host, or by setting its registrable domain."""
+    return domain_of(url) if by_domain else host_of(url)
 
 
 def origin_of(url: str) -> str:

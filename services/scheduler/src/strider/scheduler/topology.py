@@ -167,7 +167,12 @@ class Scheduler:
     def _create_handlers(self, options: SchedulerOptions) -> None:
         specs, budgets, meter = self._ports.crawl_specs, self._budgets, self._ports.meter
         self._links_handler = LinksDiscoveredHandler(
-            crawl_specs=specs, budgets=budgets, run_control=self._run_control, options=options, meter=meter
+            crawl_specs=specs,
+            budgets=budgets,
+            run_control=self._run_control,
+            options=options,
+            meter=meter,
+            chance=self._ports.chance,
         )
         self._outcomes_handler = FetchOutcomesHandler(
             crawl_specs=specs, budgets=budgets, options=options, meter=meter, chance=self._ports.chance

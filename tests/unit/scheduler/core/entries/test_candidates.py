@@ -10,7 +10,6 @@ from strider.scheduler.core.entries.candidates import (
     MAX_PARTITIONS,
     Candidate,
     CandidateOrigin,
-    host_group_of,
     is_newer,
     merge_tokens,
     opening_token,
@@ -77,19 +76,6 @@ def test_arrays_that_do_not_fit_are_a_bad_message(changes: dict[str, object]) ->
 
     with pytest.raises(ValueError):
         list(parse_candidates(event, by_domain=False))
-
-
-@pytest.mark.req("S3.5.1")
-@pytest.mark.parametrize(
-    ("url", "by_domain", "group"),
-    [
-        pytest.param("http://www.a.test:8080/x", False, "www.a.test", id="host-without-port"),
-        pytest.param("http://www.a.test/x", True, "a.test", id="domain"),
-        pytest.param("http://[::1]:80/", False, "[::1]", id="address"),
-    ],
-)
-def test_a_group_is_a_host_or_a_domain(url: str, by_domain: bool, group: str) -> None:
-    assert host_group_of(url, by_domain=by_domain) == group
 
 
 TOKENS = st.builds("{}/{}/{}".format, st.sampled_from("st"), st.integers(0, 3), st.integers(0, 30))

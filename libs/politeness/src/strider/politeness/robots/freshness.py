@@ -4,6 +4,9 @@
        │  └──4xx────▶ absent                            (all is allowed)
        └──fails─────▶ unreachable                       (nothing is allowed; retried ever more rarely)
 
+A redirect to the robots.txt of another host is a failure until the robots.txt there is known, and then what
+that one is.
+
 A text or its absence is used for an hour. A failure is followed by two retries after 2 s and 4 s; then by
 one after a minute, doubling up to an hour; after a timeout by one after an hour. Where a host has never
 responded and refuses the connection to the last retry, it is taken for nonexistent, like an unknown name.
@@ -28,6 +31,9 @@ NO_SUCH_HOST_MS: Final = 300_000
 
 OWN_FAILURE_MS: Final = 5_000
 """Wait after a failure of our own, which says nothing about the site."""
+
+REDIRECT_WAIT_MS: Final = 30_000
+"""How long the robots.txt of another host, to which this one redirects, is waited for at first."""
 
 _FIRST_WAIT_MS: Final = 60_000
 _MAX_WAIT_MS: Final = 3_600_000
@@ -58,6 +64,8 @@ class RobotsFetchResult(StrEnum):
     """The host name does not exist."""
     FORBIDDEN = "forbidden"
     """Our own rules forbid the address."""
+    REDIRECTED = "redirected"
+    """It redirects to the robots.txt of another host, which is not known yet."""
     OWN_FAILURE = "ours"
     """The failure is our own."""
 
@@ -147,6 +155,19 @@ def classify_outcome(outcome: str, *, error_class: str, has_redirected: bool) ->
     return _RESULTS.get(outcome, RobotsFetchResult.FAILED)
 
 
+def apply_redirect_target(
+    before: OriginRobots, response: RobotsResponse, *, now_ms: int, random: RandomSource
+) -> OriginRobots:
+    """Apply what the robots.txt of another host is, to which the latest response redirected.
+
+    Changes nothing where that is not the latest response any more.
+    """
+    if response.sequence != before.sequence or before.error_class != ErrorClass.ROBOTS_REDIRECTED:
+        return before
+    waiting = replace(before, sequence=before.sequence - 1, failures=max(before.failures - 1, 0))
+    return apply_response(waiting, response, now_ms=now_ms, random=random)
+
+
 def apply_response(
     before: OriginRobots, response: RobotsResponse, *, now_ms: int, random: RandomSource
 ) -> OriginRobots:
@@ -189,6 +210,8 @@ def _with_failure(
         unreachable_since_ms=updated.unreachable_since_ms or now_ms,
         error_class=response.error_class,
     )
+    if response.error_class == ErrorClass.ROBOTS_REDIRECTED:
+        failed = replace(failed, url=response.url)
     return replace(failed, expires_at_ms=now_ms + _wait_ms(failed, response.result, random))
 
 
@@ -200,6 +223,8 @@ def _wait_ms(failed: OriginRobots, answer: RobotsFetchResult, random: RandomSour
         return NO_SUCH_HOST_MS
     if answer is RobotsFetchResult.OWN_FAILURE:
         return OWN_FAILURE_MS
+    if answer is RobotsFetchResult.REDIRECTED:
+        return min(REDIRECT_WAIT_MS << min(failures - 1, 16), _MAX_WAIT_MS)
     if (seconds := ROBOTS_RETRY.wait_seconds(failures, random)) is not None:
         return round(seconds * 1000)
     if answer is RobotsFetchResult.TIMED_OUT:

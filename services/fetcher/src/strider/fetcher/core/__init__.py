@@ -17,7 +17,7 @@ from .outcome import (
     outcome_of_error,
 )
 from .proxies import MAX_CONSECUTIVE_FAILURES, Proxy, ProxyHealth, parse_proxy_url
-from .redirects import RedirectRules, is_redirect, resolve_redirect
+from .redirects import RedirectRules, is_redirect, resolve_redirect, resolve_robots_redirect
 from .request_headers import (
     CrawlerIdentity,
     build_identity,
@@ -72,6 +72,7 @@ __all__ = [
     "parse_retry_after",
     "parse_set_cookies",
     "resolve_redirect",
+    "resolve_robots_redirect",
     "select_user_agent",
     "unsupported_type",
     "update_jar",

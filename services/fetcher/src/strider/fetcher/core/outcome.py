@@ -18,7 +18,13 @@ from strider.contracts.generated.events import FetchCompleted, FetchRequested, P
 from strider.contracts.generated.topics import FETCHES_COMPLETED
 
 from .body_limits import MAX_ROBOTS_BYTES, content_encodings, content_length
-from .redirects import RedirectRules, is_redirect, resolve_redirect
+from .redirects import (
+    RedirectRules,
+    ResolvedRedirect,
+    is_redirect,
+    resolve_redirect,
+    resolve_robots_redirect,
+)
 from .request_headers import is_conditional
 from .response_models import FailedFetch, FetchedResponse, FetchResult, RequestTrace, ResponseHead
 from .retry_after import parse_retry_after
@@ -267,9 +273,7 @@ def _conditional_fields(
         return fields | {"robots_hops": len(result.redirect_chain)} if result.redirect_chain else fields
     url = result.final_url or request.url
     if outcome == FetchOutcome.REDIRECTED:
-        chain = (*request.redirect_chain, *result.redirect_chain)
-        hop = request.hop + len(result.redirect_chain)
-        redirect = resolve_redirect(result.head, url=url, redirect_chain=chain, hop=hop, rules=rules)
+        redirect = _redirect_of(request, result, url=url, rules=rules)
         fields["redirect_target"] = redirect.target
         fields["redirect_target_key"] = redirect.target_key
         fields["redirect_refused"] = redirect.refusal
@@ -280,6 +284,18 @@ def _conditional_fields(
                 result, url=url, trace=trace, max_bytes=_max_robots_text_bytes(request, url)
             )
     return fields
+
+
+def _redirect_of(
+    request: FetchRequested, result: FetchedResponse, *, url: str, rules: RedirectRules
+) -> ResolvedRedirect:
+    if request.kind == RequestKind.ROBOTS:
+        chain = result.redirect_chain
+        return resolve_robots_redirect(
+            result.head, url=url, redirect_chain=chain, requested_url=request.url, rules=rules
+        )
+    chain, hop = request.redirect_chain, request.hop
+    return resolve_redirect(result.head, url=url, redirect_chain=chain, hop=hop, rules=rules)
 
 
 def _robots_fields(

@@ -2,17 +2,17 @@
 
 A redirect is an outcome: its target becomes a frontier entry of its own. The target is resolved by the one
 URL parser, against the URL that was fetched. Whether it is in scope or already seen is decided by the
-scheduler.
+scheduler. A robots.txt may redirect to the robots.txt of another host group and to nothing else of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from strider.contracts.generated.enums import DecisionReason
-from strider.urls import RefusedUrl, host_of, to_wire_url, url_hash, url_key_of
+from strider.urls import RefusedUrl, host_group_of, host_of, to_wire_url, url_hash, url_key_of
 
 from .address_policy import AddressPolicy
 from .response_models import ResponseHead
@@ -41,6 +41,13 @@ class RedirectRules:
     address_policy: AddressPolicy = PUBLIC_ADDRESSES_ONLY
     max_hops: int = 5
     """0: no redirect is followed."""
+    groups_by_domain: bool = False
+    """Whether a host group is a registrable domain instead of a host."""
+
+    def is_same_group(self, url: str, other: str) -> bool:
+        """Whether two URLs belong to one host group, so that a lease for one is valid for the other."""
+        by_domain = self.groups_by_domain
+        return host_group_of(url, by_domain=by_domain) == host_group_of(other, by_domain=by_domain)
 
 
 def is_redirect(head: ResponseHead) -> bool:
@@ -66,6 +73,23 @@ def resolve_redirect(
         url_hash(url_key_of(target)),
         _redirect_refusal(target, url=url, redirect_chain=redirect_chain, hop=hop, rules=rules),
     )
+
+
+def resolve_robots_redirect(
+    head: ResponseHead, *, url: str, redirect_chain: Sequence[str], requested_url: str, rules: RedirectRules
+) -> ResolvedRedirect:
+    """Resolve the target of a redirect that `url` returned to the request for a robots.txt, and check it."""
+    redirect = resolve_redirect(
+        head, url=url, redirect_chain=redirect_chain, hop=len(redirect_chain), rules=rules
+    )
+    target = redirect.target
+    if redirect.refusal or rules.is_same_group(target, requested_url) or _is_robots_url(target):
+        return redirect
+    return replace(redirect, refusal=DecisionReason.ROBOTS_ELSEWHERE)
+
+
+def _is_robots_url(url: str) -> bool:
+    return url[url.index("/", 8) :] == "/robots.txt"
 
 
 def _redirect_refusal(

@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
-from strider.contracts.generated.enums import RequestKind, RobotsState
+from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.events import (
     CrawlSpecDeclared,
     FetchCompleted,
-    HostRecorded,
 )
 from strider.contracts.generated.topics import LINKS_DISCOVERED, URLS_DECIDED
 from strider.contracts.ids import entry_id
@@ -24,8 +23,6 @@ from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.models import EndedRequest, EntryConclusion, EntryLookupResult, OutcomeStatus
 from strider.messaging.effects import Effects, Publish
 from strider.politeness.retry_policy import RandomSource
-from strider.politeness.robots.freshness import apply_response
-from strider.politeness.robots.robots_txt import product_token
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.scheduler.core.budgets.ledger import BudgetKey
@@ -45,17 +42,9 @@ from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_m
 from strider.scheduler.core.hosts.host_state import (
     HostGroup,
     apply_outcome_to_host,
-    apply_robots_delay,
     has_breaker_tripped,
 )
-from strider.scheduler.core.hosts.robots import (
-    ROBOTS_JOB,
-    ended_robots_entry,
-    parse_robots,
-    response_text,
-    robots_fetch_result,
-    robots_to_record,
-)
+from strider.scheduler.core.hosts.robots import ROBOTS_JOB, ended_robots_entry
 from strider.scheduler.loops.run_log import (
     note_decisions,
     note_failed_requests,
@@ -67,6 +56,8 @@ from strider.scheduler.shard.in_progress import PendingDecision
 from strider.scheduler.shard.shard import OwnedShard
 from strider.scheduler.shard.store_mapping import entry_conclusion, entry_lookup
 from strider.urls import MAX_INLINE_STEPS, host_of
+
+from .robots_files import RobotsFiles, RobotsUpdate
 
 DEFAULT_SPEC = CrawlSpecDeclared(crawl_spec_id="")
 """Used for an outcome whose crawl spec is unknown: its request was made, so it is concluded."""
@@ -81,13 +72,11 @@ class OutcomeBatch:
     decisions: list[UrlDecision] = field(default_factory=list)
     redirect_targets: list[Candidate] = field(default_factory=list)
     pending: list[PendingDecision] = field(default_factory=list)
-    hosts: list[HostRecorded] = field(default_factory=list)
     conclusions: list[EntryConclusion] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     outcomes: list[FetchCompleted] = field(default_factory=list)
     """Outcomes applied to entries: the first of each lease."""
-    unreachable: list[tuple[FetchCompleted, str]] = field(default_factory=list)
-    """Failed robots.txt requests of origins without rules, with their status or error."""
+    robots: RobotsUpdate = field(default_factory=RobotsUpdate)
 
     def add(self, transition: EntryTransition) -> None:
         """Add the events of a transition."""
@@ -115,10 +104,11 @@ class FetchOutcomesHandler:
         self._meter = meter
         self._chance = chance
         self._scopes = SpecScopes()
+        self._robots = RobotsFiles(options, chance=chance)
 
     async def handle(self, shard: OwnedShard, outcomes: Sequence[FetchCompleted]) -> Effects:
         """End the leases, and decide about their entries."""
-        specs = await self._crawl_specs.known({outcome.crawl_spec_id for outcome in outcomes})
+        specs = await self._crawl_specs.known({each.crawl_spec_id for each in outcomes} - {""})
         batch = OutcomeBatch()
         self._update_hosts(shard, outcomes, batch)
         # A back-off must be known before the group is free: its next request may be released at once.
@@ -144,13 +134,14 @@ class FetchOutcomesHandler:
         return Effects(
             publish=[
                 *(Publish(LINKS_DISCOVERED, event, partition=event.shard) for event in messages),
+                *self._robots.publications(shard, batch.robots),
                 *(
                     Publish(URLS_DECIDED, event)
                     for event in decision_messages(batch.decisions, now_ms=now_ms)
                 ),
             ],
             after_ack=partial(self._write_state, shard, batch, {each.group for each in outcomes}),
-            outcome="concluded" if batch.pending or batch.hosts else "stale",
+            outcome="concluded" if batch.pending or batch.robots.hosts else "stale",
         )
 
     def _update_hosts(
@@ -162,30 +153,7 @@ class FetchOutcomesHandler:
             shard.note_fetch_sequence(outcome.fetch_sequence)
             group = self._update_host_group(shard.host_groups.get(outcome.group), outcome, now_ms)
             if outcome.kind == RequestKind.ROBOTS:
-                before = shard.robots.get(outcome.origin)
-                origin_state = apply_response(
-                    before.origin_state, robots_fetch_result(outcome), now_ms=now_ms, random=self._chance
-                )
-                robots = (
-                    before if origin_state.text == before.origin_state.text else parse_robots(origin_state)
-                )
-                robots = replace(robots, origin_state=origin_state)
-                shard.robots.put(outcome.origin, robots)
-                if origin_state.state is RobotsState.UNREACHABLE:
-                    batch.unreachable.append((outcome, response_text(origin_state)))
-                user_agent = self._options.user_agent
-                delay_seconds = robots.rules.delay_seconds(product_token(user_agent))
-                group = apply_robots_delay(group, outcome.origin, delay_seconds)
-                batch.hosts.append(
-                    robots_to_record(
-                        outcome.origin,
-                        outcome.group,
-                        robots,
-                        user_agent=user_agent,
-                        now_ms=now_ms,
-                        epoch=shard.epoch,
-                    )
-                )
+                group = self._robots.apply_outcome(shard, group, outcome, batch.robots)
             shard.host_groups.put(group)
 
     def _update_host_group(self, before: HostGroup, outcome: FetchCompleted, now_ms: int) -> HostGroup:
@@ -272,12 +240,14 @@ class FetchOutcomesHandler:
             )
 
     async def _write_state(self, shard: OwnedShard, batch: OutcomeBatch, groups: set[str]) -> None:
-        await shard.commit_decisions(batch.pending, more=batch.conclusions, hosts=batch.hosts, groups=groups)
+        await shard.commit_decisions(
+            batch.pending, more=batch.conclusions, hosts=batch.robots.hosts, groups=groups
+        )
         for decision, count in batch.counts.items():
             self._meter.count_decision(decision, count)
         note_decisions(self._meter, batch.decisions)
         note_failed_requests(self._meter, batch.outcomes)
-        note_unreachable_robots(self._meter, batch.unreachable)
+        note_unreachable_robots(self._meter, batch.robots.unreachable)
 
 
 async def match_redirects(scopes: SpecScopes, targets: Sequence[tuple[CrawlSpecDeclared, str]]) -> None:

@@ -18,6 +18,7 @@ from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.models import AcceptedEntry, EntryLookupResult, LogPassPart, RefusedFingerprint
 from strider.messaging.effects import Effects, Publish
 from strider.messaging.ports import RawRecord
+from strider.politeness.retry_policy import RandomSource
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.scheduler.core.budgets.ledger import BudgetKey
@@ -37,6 +38,7 @@ from strider.scheduler.core.entries.candidates import (
 from strider.scheduler.core.entries.recrawl import recrawl_now
 from strider.scheduler.core.entries.state import open_entry
 from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_messages, refused_decision
+from strider.scheduler.core.hosts.redirect_queries import is_robots_message
 from strider.scheduler.core.release.priority import priority_of
 from strider.scheduler.core.runs.control import CLOSE_REASONS, RunControl
 from strider.scheduler.loops.run_log import note_decisions, note_opened_entries
@@ -46,6 +48,8 @@ from strider.scheduler.shard.in_progress import PendingDecision
 from strider.scheduler.shard.shard import OwnedShard
 from strider.scheduler.shard.store_mapping import accepted_entry, entry_lookup, seen_url
 from strider.urls import host_of
+
+from .robots_files import RobotsFiles, RobotsUpdate
 
 PERMANENT_REFUSALS = frozenset(
     {DecisionReason.POLICY_BLOCKED, DecisionReason.REFUSED_PORT, DecisionReason.REFUSED_SCHEME}
@@ -104,7 +108,9 @@ class LinksDiscoveredHandler:
         run_control: RunControl,
         options: SchedulerOptions,
         meter: SchedulerMeter,
+        chance: RandomSource,
     ) -> None:
+        self._robots = RobotsFiles(options, chance=chance)
         self._crawl_specs = crawl_specs
         self._budgets = budgets
         self._run_control = run_control
@@ -114,7 +120,9 @@ class LinksDiscoveredHandler:
 
     async def handle(self, shard: OwnedShard, events: Sequence[LinksDiscovered]) -> Effects:
         """Accept new URLs into the frontier."""
-        candidates = [candidate for event in events for candidate in self._parse(event)]
+        parsed = [candidate for event in events for candidate in self._parse(event)]
+        robots = self._robots.receive(shard, [each for each in parsed if is_robots_message(each)])
+        candidates = [each for each in parsed if not is_robots_message(each)]
         specs = await self._crawl_specs.known({candidate.origin.crawl_spec_id for candidate in candidates})
         self._warn_of_deep_crawls(specs)
         batch = AcceptanceBatch()
@@ -128,9 +136,13 @@ class LinksDiscoveredHandler:
             self._accept(candidate, prior, shard, batch, now_ms=now_ms, is_lasting=is_lasting)
         return Effects(
             publish=[
-                Publish(URLS_DECIDED, event) for event in decision_messages(batch.decisions, now_ms=now_ms)
+                *self._robots.publications(shard, robots),
+                *(
+                    Publish(URLS_DECIDED, event)
+                    for event in decision_messages(batch.decisions, now_ms=now_ms)
+                ),
             ],
-            after_ack=partial(self._write_state, shard, batch, specs),
+            after_ack=partial(self._write_state, shard, batch, specs, robots),
             outcome="accepted" if batch.opened else "known",
         )
 
@@ -227,8 +239,13 @@ class LinksDiscoveredHandler:
         batch.opened.append(entry)
 
     async def _write_state(
-        self, shard: OwnedShard, batch: AcceptanceBatch, specs: Mapping[str, CrawlSpecDeclared]
+        self,
+        shard: OwnedShard,
+        batch: AcceptanceBatch,
+        specs: Mapping[str, CrawlSpecDeclared],
+        robots: RobotsUpdate,
     ) -> None:
+        await self._robots.write_state(shard, robots)
         for entry in batch.opened:
             shard.host_groups.apply_crawl_spec(entry.group, specs[entry.crawl_spec_id])
         groups = {entry.group for entry in batch.opened}

@@ -4,10 +4,10 @@ One loop for each shard. What happens to a due entry is decided by `core/release
 fetched first, in exchange for the entry's lease, where it is unknown.
 
 The per-host delay is not enforced here: the working set writes a lease only when the clock of the host group
-allows it. That clock is `reschedule` and `apply_delay` in
-`frontier_part_host_groups.lua` of `strider.frontier`, called by `frontier_release.lua` (which leases),
-`frontier_mark_started.lua` and `frontier_end_requests.lua` (which move the clock when a request starts and
-when it has ended); the delay itself is `core/hosts/host_state.py`'s.
+allows it. That clock is `reschedule` and `apply_delay` in `frontier_part_host_groups.lua` of
+`strider.frontier`, called by `frontier_release.lua` (which leases), `frontier_mark_started.lua` and
+`frontier_end_requests.lua` (which move the clock when a request starts and when it has ended); the delay
+itself is `core/hosts/host_state.py`'s.
 
 The lease is written before the request is published: a request that a crash kept from being published is
 released again when its lease expires. A pass follows each wake-up, each due time, and an idle interval.
@@ -39,6 +39,7 @@ from strider.scheduler.core.budgets.limits import NO_AMOUNT, BudgetAmount
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.entries.fetch_outcomes import EntryTransition, retry_or_close, schedule_recrawl
 from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_messages
+from strider.scheduler.core.hosts.redirect_queries import ROBOTS_QUERY_JOB
 from strider.scheduler.core.hosts.robots import CachedRobots, robots_request_entry, robots_to_record
 from strider.scheduler.core.release.backpressure import SpentCredits
 from strider.scheduler.core.release.decision import (
@@ -50,12 +51,13 @@ from strider.scheduler.core.release.decision import (
 from strider.scheduler.core.release.fetch_request import RequestLease, build_fetch_request
 from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.handlers.fetch_outcomes import DEFAULT_SPEC
+from strider.scheduler.handlers.robots_files import is_query_waiting
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import SchedulerMeter
 from strider.scheduler.shard.budget import Recount, ShardBudget
 from strider.scheduler.shard.in_progress import PendingDecision
 from strider.scheduler.shard.shard import OwnedShard
-from strider.scheduler.shard.store_mapping import entry_conclusion, robots_conclusion
+from strider.scheduler.shard.store_mapping import entry_conclusion, query_conclusion, robots_conclusion
 from strider.urls import origin_of
 
 from .backpressure import BackpressureMonitor
@@ -197,12 +199,15 @@ class ReleaseLoop:
     async def _decide_all(self, release: ReleaseResult) -> ReleaseBatch:
         expired = self._shard.expiry_guard.select_decidable(release.expired, now=self._clock.monotonic())
         leases = (*release.leases, *expired)
-        specs = await self._crawl_specs.known({lease.entry.crawl_spec_id for lease in leases})
+        specs = await self._crawl_specs.known({lease.entry.crawl_spec_id for lease in leases} - {""})
         batch = ReleaseBatch()
         for lease in expired:
             self._decide_expired(lease, specs, batch)
         for lease in release.leases:
-            self._decide(lease, specs.get(lease.entry.crawl_spec_id), batch)
+            if lease.entry.job_id == ROBOTS_QUERY_JOB:
+                self._decide_query(lease, batch)
+            else:
+                self._decide(lease, specs.get(lease.entry.crawl_spec_id), batch)
         await self._shard.sync_host_groups(lease.entry.group for lease in release.leases)
         return batch
 
@@ -243,6 +248,14 @@ class ReleaseLoop:
         else:
             batch.counts[f"waits_{decision.entry.reason}"] += 1
             batch.requeued.append(entry_conclusion(decision.entry, lease.lease_id))
+
+    def _decide_query(self, lease: Lease, batch: ReleaseBatch) -> None:
+        """Fetch the robots.txt that other origins wait for, or drop their query where it is known by now."""
+        name = origin_of(lease.entry.url)
+        if is_query_waiting(self._shard, lease.entry) and name not in batch.robots_requests:
+            batch.robots_requests[name] = lease, DEFAULT_SPEC
+        else:
+            batch.requeued.append(query_conclusion(lease.entry, lease.lease_id))
 
     def _decide_expired(
         self, lease: Lease, specs: Mapping[str, CrawlSpecDeclared], batch: ReleaseBatch

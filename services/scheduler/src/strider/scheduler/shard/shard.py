@@ -42,6 +42,7 @@ from strider.scheduler.ports import FrontierLog
 from .host_cache import HostGroupCache, RobotsCache
 from .in_progress import DecisionsInProgress, KeysInProgress, PendingDecision
 from .lease_expiry_guard import LeaseExpiryGuard
+from .robots_queries import RobotsQueries
 from .shard_clock import ShardClock
 from .store_mapping import entry_conclusion, returns_to_queue, seen_entry_of
 
@@ -102,6 +103,7 @@ class OwnedShard:
             delay_seconds=options.delay_seconds, most=options.max_cached_groups, sources=sources
         )
         self.robots = RobotsCache(most_characters=options.robots_cache_characters)
+        self.robots_queries = RobotsQueries()
         self.expiry_guard = LeaseExpiryGuard(taken_at=clock.monotonic())
         self.wake = asyncio.Event()
         """Set when something may be releasable that was not before."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.ids import entry_id, key_fingerprint, seen_scope
 from strider.frontier.models import (
@@ -51,6 +52,11 @@ def entry_conclusion(entry: EntryRecorded, lease_id: str = "") -> EntryConclusio
 def robots_conclusion(request: EntryRecorded, lease_id: str) -> EntryConclusion:
     """Return the conclusion of a robots.txt request without an outcome: its lease ends, no entry changes."""
     return EntryConclusion(request, EntryDisposition.CLOSE_AND_FORGET, "", 0, lease_id)
+
+
+def query_conclusion(entry: EntryRecorded, lease_id: str = "") -> EntryConclusion:
+    """Return the conclusion of the entry of a robots.txt query, which leaves no trace."""
+    return replace_fields(entry_conclusion(entry, lease_id), disposition=EntryDisposition.CLOSE_AND_FORGET)
 
 
 def returns_to_queue(conclusion: EntryConclusion) -> bool:

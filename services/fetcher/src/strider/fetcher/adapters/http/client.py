@@ -184,7 +184,8 @@ def _open_proxy_pool(settings: FetcherSettings, connector: ProxyConnector, *, cl
 def redirect_rules_of(settings: FetcherSettings) -> RedirectRules:
     """Return the limits of redirects."""
     max_hops = settings.max_redirects if settings.follow_redirects else 0
-    return RedirectRules(address_policy_of(settings), max_hops=max_hops)
+    by_domain = settings.crawl.group_by == "domain"
+    return RedirectRules(address_policy_of(settings), max_hops=max_hops, groups_by_domain=by_domain)
 
 
 def address_policy_of(settings: FetcherSettings) -> AddressPolicy:

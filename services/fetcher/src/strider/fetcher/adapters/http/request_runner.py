@@ -2,8 +2,8 @@
 
 Each request costs at most one deadline and one place, whatever its server does. The limits around the
 connector are the deadline, the minimum speed and maximum size of a body (`core.body_limits`), and shutdown.
-Redirects of a robots.txt are followed here, as one request; those of pages are outcomes. What a response
-means is decided by `core.outcome`.
+Redirects of a robots.txt within its host group are followed here, as one request; all others are outcomes, as
+the lease allows no request to another group. What a response means is decided by `core.outcome`.
 """
 
 from __future__ import annotations
@@ -31,16 +31,14 @@ from strider.fetcher.core import (
     decode_head,
     is_redirect,
     looks_like_markup,
-    resolve_redirect,
+    resolve_robots_redirect,
     select_user_agent,
     unsupported_type,
     url_refusal,
 )
 from strider.messaging.ports import Clock
-from strider.urls import host_of
 
 from .connector import HttpConnector
-from .cross_host_robots import CrossHostRobotsCache
 from .deadlines import ActiveRequest, RequestLimits
 from .error_mapping import FetchFailure, map_exception
 from .exchange import ResponseBody
@@ -72,7 +70,6 @@ class RequestRunner:
         self._clock = clock
         self._worker_id = worker_id
         self._limits = limits or RequestLimits()
-        self._cross_host_robots = CrossHostRobotsCache(clock)
         self._active: set[ActiveRequest] = set()
         self._shutdown_at: float | None = None
         """When all requests have to be over, in monotonic seconds; None while the process is not stopping."""
@@ -125,39 +122,33 @@ class RequestRunner:
         )
 
     async def _follow_robots_redirects(self, active: ActiveRequest) -> FetchResult:
-        """Send the request; for a robots.txt also follow its redirects, each refused or allowed again."""
+        """Send the request; for a robots.txt also follow its redirects within the host group.
+
+        Each is refused or allowed again.
+        """
         request, url = active.request, active.request.url
         while True:
             chain = active.redirect_chain
             refusal = url_refusal(url, policy=self._redirect_rules.address_policy)
             if refusal is not None:
                 return replace_fields(refusal, redirect_chain=chain)
-            result = await self._send_paced(active, url)
+            if chain:
+                active.end_timeline()
+                active.start_timeline(since=self._clock.monotonic())
+            result = await self._send(active, url)
             if isinstance(result, FailedFetch):
                 return replace_fields(result, redirect_chain=chain)
             if request.kind != RequestKind.ROBOTS:
                 return result
             if not is_redirect(result.head):
                 return replace_fields(result, final_url=url, redirect_chain=chain)
-            redirect = resolve_redirect(
-                result.head, url=url, redirect_chain=chain, hop=len(chain), rules=self._redirect_rules
+            rules = self._redirect_rules
+            redirect = resolve_robots_redirect(
+                result.head, url=url, redirect_chain=chain, requested_url=request.url, rules=rules
             )
-            if redirect.refusal:
+            if redirect.refusal or not rules.is_same_group(redirect.target, request.url):
                 return replace_fields(result, final_url=url, redirect_chain=chain)
             active.redirect_chain, url = (*chain, url), redirect.target
-
-    async def _send_paced(self, active: ActiveRequest, url: str) -> FetchResult:
-        """Send the request; for a redirect to another host through that host's cache and delay."""
-        if url == active.request.url:
-            return await self._send(active, url)
-        if host_of(url) == host_of(active.request.url):
-            return await self._send_redirected(active, url)
-        return await self._cross_host_robots.fetch(url, lambda: self._send_redirected(active, url))
-
-    async def _send_redirected(self, active: ActiveRequest, url: str) -> FetchResult:
-        active.end_timeline()
-        active.start_timeline(since=self._clock.monotonic())
-        return await self._send(active, url)
 
     async def _send(self, active: ActiveRequest, url: str) -> FetchResult:
         request = active.request

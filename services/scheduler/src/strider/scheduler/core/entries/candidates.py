@@ -20,7 +20,7 @@ from strider.contracts.fast_dataclass import fast_dataclass
 from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.events import LinksDiscovered
 from strider.contracts.ids import entry_id, seen_scope
-from strider.urls import host_of, registrable_domain
+from strider.urls import host_group_of
 
 REDIRECT_PARTITION: Final = ".moved/0"
 """Pseudo-partition of redirects; its offsets are milliseconds of the server's clock."""
@@ -172,12 +172,6 @@ def _rows(event: LinksDiscovered) -> Iterator[tuple[Any, ...]]:
         _column_or_default(event.attachments, NO_METADATA, count),
         strict=True,
     )
-
-
-def host_group_of(url: str, *, by_domain: bool) -> str:
-    """Return the host group of a wire URL: its host or its registrable domain. Never taken from a message."""
-    name = host_of(url)
-    return registrable_domain(name) if by_domain else name
 
 
 def _tokens(event: LinksDiscovered) -> Sequence[str]:

@@ -30,12 +30,13 @@ from strider.urls import (
     InvalidPattern,
     RefusedUrl,
     build_scope,
+    host_group_of,
     host_of,
     registrable_domain,
 )
 
 from .acceptance import MAX_REDIRECTS, UrlRefusal, refuse_url
-from .candidates import Candidate, CandidateOrigin, host_group_of, redirect_token
+from .candidates import Candidate, CandidateOrigin, redirect_token
 from .state import close_entry
 from .url_decisions import UrlDecision, refused_decision, split_by_size
 

@@ -51,6 +51,8 @@ class HostGroup:
     overrides: HostOverrides | None = None
     """Settings of a source, which replace those of crawl specs."""
     applied_sequences: tuple[int, ...] = ()
+    robots_wait_until_ms: int = 0
+    """Until when nothing is released, as a robots.txt redirects to that of another host, not known yet."""
 
     @property
     def delay_ms(self) -> int:
@@ -92,18 +94,20 @@ class HostGroup:
         return now_ms < self.manual_block.until_ms
 
     def release_blocked_until_ms(self, now_ms: int) -> int:
-        """Return until when nothing is to be released: the end of the block, or of a spec's host patience.
+        """Return until when nothing is to be released: the end of the block, or of a spec's host patience;
+        or the end of the wait for the robots.txt of another host.
 
         0 also for a blocked group whose host patience is over: then its entries are released and decided one
         by one.
         """
+        wait_ms = self.robots_wait_until_ms if self.robots_wait_until_ms > now_ms else 0
         if not self.is_blocked(now_ms):
-            return 0
+            return wait_ms
         since_ms, until_ms = self.manual_block.since_ms, self.manual_block.until_ms
         if not self.is_manually_blocked(now_ms) or self.blocked_until_ms > until_ms:
             since_ms, until_ms = self.failing_since_ms, self.blocked_until_ms
         give_up_ms = since_ms + self.give_up_after_ms
-        return 0 if give_up_ms <= now_ms else min(until_ms, give_up_ms)
+        return wait_ms if give_up_ms <= now_ms else max(min(until_ms, give_up_ms), wait_ms)
 
     @property
     def is_default(self) -> bool:

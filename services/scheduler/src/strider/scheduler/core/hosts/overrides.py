@@ -13,7 +13,7 @@ from typing import Final
 from strider.contracts.fast_dataclass import fast_dataclass
 from strider.contracts.generated.events import SourceSaved
 from strider.contracts.partitioning import registrable_domain
-from strider.scheduler.core.entries.candidates import host_group_of
+from strider.urls import host_group_of
 
 MAX_DELAY_MS: Final = 86_400_000
 """Longest delay between two requests that a source may set."""

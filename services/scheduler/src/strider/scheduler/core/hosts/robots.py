@@ -20,6 +20,7 @@ from strider.contracts.generated.enums import (
     EntryReason,
     EntryState,
     ErrorClass,
+    FetchOutcome,
     HostRecordKind,
     RequestKind,
     RobotsState,
@@ -30,7 +31,13 @@ from strider.contracts.generated.events import (
     FetchCompleted,
     HostRecorded,
 )
-from strider.politeness.robots.freshness import OriginRobots, RobotsResponse, RobotsStatus, classify_outcome
+from strider.politeness.robots.freshness import (
+    OriginRobots,
+    RobotsFetchResult,
+    RobotsResponse,
+    RobotsStatus,
+    classify_outcome,
+)
 from strider.politeness.robots.robots_txt import RobotsTxt, product_token, truncate_robots
 from strider.urls import origin_of, url_hash, url_key_of
 
@@ -197,6 +204,8 @@ def unreachable_text(origin: str, origin_state: OriginRobots) -> str:
 def response_text(origin_state: OriginRobots) -> str:
     """Return the last status or error class of an unreachable robots.txt, or both."""
     status, error = origin_state.status, origin_state.error_class
+    if error == ErrorClass.ROBOTS_REDIRECTED:
+        return f"status {status}, redirected to {origin_state.url}"
     if not status:
         return error or "no outcome"
     return f"status {status}" + (f", {error}" if error and error not in _STATUS_ERRORS else "")
@@ -228,6 +237,18 @@ def robots_request_entry(entry: EntryRecorded) -> EntryRecorded:
 
 def robots_fetch_result(outcome: FetchCompleted) -> RobotsResponse:
     """Return the result of a robots.txt request from its outcome."""
+    if (
+        outcome.outcome == FetchOutcome.REDIRECTED
+        and outcome.redirect_target
+        and not outcome.redirect_refused
+    ):
+        return RobotsResponse(
+            RobotsFetchResult.REDIRECTED,
+            outcome.fetch_sequence,
+            status=outcome.status,
+            url=outcome.redirect_target,
+            error_class=ErrorClass.ROBOTS_REDIRECTED,
+        )
     result = classify_outcome(
         outcome.outcome, error_class=outcome.error_class, has_redirected=outcome.robots_hops > 0
     )
