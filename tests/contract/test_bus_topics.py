@@ -21,3 +21,21 @@ async def test_a_broker_that_responds_passes_the_ping(world: World) -> None:
     bus = world.bus()
     await bus.ping()
     await bus.ping()
+
+
+async def test_the_identity_of_a_cluster_is_the_same_for_every_process(world: World) -> None:
+    topic = await world.create_topic(3)
+
+    one, two = await world.bus().cluster_identity(topic), await world.bus().cluster_identity(topic)
+
+    assert one == two != ""
+
+
+async def test_the_identity_of_a_cluster_changes_with_the_topic(world: World) -> None:
+    """A cluster that was set up again may have the id of the one before; its topics never do."""
+    bus = world.bus()
+
+    one, two = [await bus.cluster_identity(await world.create_topic()) for _ in range(2)]
+
+    assert one.partition("/")[0] == two.partition("/")[0]
+    assert one != two

@@ -35,7 +35,7 @@ NEUTRAL_CALLS = frozenset(
     {
         *("decode", "encode", "_decode", "_decoder_of", "locate_event", "message_prefix"),
         *("FieldPeeker", "Splicer", "PipelineStage", "emit"),
-        *("partition_count", "_partition_count", "MissingTopic"),
+        *("partition_count", "_partition_count", "cluster_identity", "MissingTopic"),
     }
 )
 """Calls that neither read nor write the topic that they are given."""

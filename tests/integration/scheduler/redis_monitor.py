@@ -13,6 +13,7 @@ _LINE = re.compile(r'^\+[\d.]+ \[\d+ (?P<who>[^\]]+)\] "(?P<command>[^"]+)"(?P<r
 _CALL = re.compile(r'\{(?P<shard>\d+)\}:header" "(?P<caller>(?:[^"\\]|\\.)+)"')
 """Callers without an epoch own no shard."""
 _EPOCH_BYTES = 6
+_CALLER_BYTES = 30
 _READS = re.compile(
     "EXISTS|GET|H(EXISTS|GET|GETALL|KEYS|LEN|MGET|RANDFIELD|SCAN|VALS)|INFO|L(INDEX|LEN|RANGE)|MEMORY|"
     "S(ISMEMBER|MISMEMBER|MEMBERS|CARD)|TIME|TYPE|Z(CARD|COUNT|RANGE|RANGEBYSCORE|SCORE|MSCORE)"
@@ -26,6 +27,7 @@ class RedisCall:
 
     shard: int
     epoch: int
+    cluster: str = ""
     writes: list[str] = field(default_factory=list)
     """Commands of the script that changed something."""
 
@@ -45,7 +47,7 @@ class RedisCallLog:
         if heard["who"] != "lua":
             called = _CALL.search(heard["rest"]) if command == "FCALL" else None
             self.calls.append(
-                RedisCall(int(called["shard"]), _epoch(called["caller"])) if called else RedisCall(-1, 0)
+                RedisCall(int(called["shard"]), *_owner(called["caller"])) if called else RedisCall(-1, 0)
             )
         elif self.calls and not _READS.fullmatch(command):
             self.calls[-1].writes.append(command)
@@ -55,10 +57,10 @@ class RedisCallLog:
         return [call for call in self.calls if call.shard >= 0 and call.epoch < epochs[call.shard]]
 
 
-def _epoch(caller: str) -> int:
-    """Return the epoch in a caller's escaped description."""
+def _owner(caller: str) -> tuple[int, str]:
+    """Return epoch and cluster in a caller's escaped description."""
     said = caller.encode("latin-1").decode("unicode_escape").encode("latin-1")
-    return int.from_bytes(said[:_EPOCH_BYTES])
+    return int.from_bytes(said[:_EPOCH_BYTES]), said[_CALLER_BYTES:].decode()
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -124,6 +125,10 @@ class FrontierWorld(ABC):
     def owner(self, **settings: Any) -> WorkingSet:
         """Give the working set of one more process on the same store."""
 
+    def other_process(self) -> WorkingSet:
+        """Give the working set of a process that has its own view of who owns what."""
+        return self.owner()
+
     @abstractmethod
     async def shut(self) -> None:
         """Close what was opened."""
@@ -201,6 +206,9 @@ class MemoryWorld(FrontierWorld):
     def _build(self) -> None:
         frontier = MemoryFrontier(self.clock, **self._settings)
         self.working_set = self.marks = self.question = frontier
+
+    def other_process(self) -> WorkingSet:
+        return copy(self.working_set)
 
     async def pass_ms(self, milliseconds: int) -> None:
         await self.clock.sleep(milliseconds / 1000)

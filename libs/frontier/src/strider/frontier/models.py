@@ -275,6 +275,8 @@ class TakeoverResult:
     is_ready: bool
     """False: the working set is absent, was replaced or is older than before, and must be rebuilt."""
     now_ms: int
+    other_cluster: str = ""
+    """Kafka cluster of the owner before, where that was another one: what it left counts as absent."""
 
 
 class LogPassPart(StrEnum):

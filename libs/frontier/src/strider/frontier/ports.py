@@ -57,8 +57,13 @@ class WorkingSet(Protocol):
     longer) ready.
     """
 
-    async def take_over(self, shard: int, epoch: int) -> TakeoverResult:
-        """Become the owner; accepts only a higher epoch than the stored one (or the same again)."""
+    async def take_over(self, shard: int, epoch: int, *, cluster: str | None = None) -> TakeoverResult:
+        """Become the owner; accepts only a higher epoch than the stored one (or the same again).
+
+        `cluster` is the identity of the Kafka cluster that the epoch is of. What another cluster's owner has
+        left is not ready, whatever its epoch, and that owner is fenced. None confirms an earlier takeover of
+        this object, whose cluster every further call carries.
+        """
 
     async def begin_rebuild(self, shard: int, epoch: int) -> None:
         """Drop the content of a shard and open it for `load`."""

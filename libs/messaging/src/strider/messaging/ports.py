@@ -197,6 +197,13 @@ class Bus(Protocol):
     async def partition_count(self, topic: str) -> int | None:
         """Return how many partitions the topic has; None where it does not exist."""
 
+    async def cluster_identity(self, topic: str) -> str:
+        """Return what tells this cluster from all others: its id, and the id of one of its topics.
+
+        The id of a cluster is a setting, and may be given to its replacement; a topic's id is not. Raises
+        Unavailable where there is no such topic.
+        """
+
     async def committed(self, group: str) -> Mapping[TopicPartition, int]:
         """Return the offsets that a group has committed, whichever its members are; raises Unavailable."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from strider.contracts.generated.topics import LINKS_DISCOVERED
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.crawl.run_log import RunLog
 from strider.frontier.redis.seen import RedisSeenLookup
@@ -39,7 +40,8 @@ def build(process: ServiceContext[LinkIngestionSettings]) -> ServiceDefinition:
     policy, count = policy_of(settings), LinkMetrics(process.metrics).count
     journal = RunLog(_log, clock=clock)
     seeds = SeedIngestion(specs, policy=policy, clock=clock, count=count, note=journal.record)
-    pages = PageIngestion(specs, RedisSeenLookup(redis), policy=policy, clock=clock, count=count)
+    seen = RedisSeenLookup(redis, read_cluster=lambda: process.bus.cluster_identity(LINKS_DISCOVERED.name))
+    pages = PageIngestion(specs, seen, policy=policy, clock=clock, count=count)
     objects = open_configured_objects(settings.objects, clock=clock)
     return ServiceDefinition(
         (

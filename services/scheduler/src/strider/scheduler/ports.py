@@ -25,6 +25,10 @@ class FrontierLog(Protocol):
     def epoch(self) -> int:
         """Epoch given at the takeover of the shard."""
 
+    @property
+    def cluster(self) -> str:
+        """Identity of the Kafka cluster that the epoch is of."""
+
     def encode_entry(self, entry: EntryRecorded) -> RawRecord:
         """Encode the record of an entry; raises EncodeError where it is too large."""
 

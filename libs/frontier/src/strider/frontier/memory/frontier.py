@@ -74,19 +74,25 @@ class MemoryFrontier:
         self._mark_margin_ms = mark_margin_ms
         self._visited_ttl_ms = visited_ttl_ms
         self._shards: dict[int, MemoryShard] = {}
+        self._clusters: Mapping[int, str] = {}
 
-    async def take_over(self, shard: int, epoch: int) -> TakeoverResult:
-        """Become the owner of a shard."""
+    async def take_over(self, shard: int, epoch: int, *, cluster: str | None = None) -> TakeoverResult:
+        """Become the owner of a shard, or confirm that."""
+        if cluster is not None:
+            self._clusters = {**self._clusters, shard: cluster}
         kept = self._shards.get(shard) or self._new_shard(shard)
-        if epoch < kept.epoch:
+        other = ""
+        if cluster is not None and kept.cluster != cluster:
+            other, kept = kept.cluster, self._new_shard(shard, epoch=epoch)
+        if self._is_fenced(kept, epoch):
             raise ShardFenced(shard)
         if epoch > kept.epoch:
             kept.epoch, kept.is_loading = epoch, False
-        return TakeoverResult(kept.is_ready, self._now_ms())
+        return TakeoverResult(kept.is_ready, self._now_ms(), other)
 
     async def begin_rebuild(self, shard: int, epoch: int) -> None:
         """Drop the content of a shard and open it for `load`."""
-        if (kept := self._shards.get(shard)) and epoch < kept.epoch:
+        if (kept := self._shards.get(shard)) and self._is_fenced(kept, epoch):
             raise ShardFenced(shard)
         self._new_shard(shard, epoch=epoch).is_loading = True
 
@@ -275,15 +281,18 @@ class MemoryFrontier:
             visited_ttl_ms=self._visited_ttl_ms,
             limits=self._limits,
         )
-        made.epoch = epoch
+        made.epoch, made.cluster = epoch, self._clusters.get(shard, "")
         self._shards[shard] = made
         return made
+
+    def _is_fenced(self, kept: MemoryShard, epoch: int) -> bool:
+        return epoch < kept.epoch or kept.cluster != self._clusters.get(kept.number, "")
 
     def _owned(self, shard: int, epoch: int) -> MemoryShard:
         kept = self._shards.get(shard)
         if kept is None:
             raise ShardNotReady(shard, "it is absent")
-        if epoch < kept.epoch:
+        if self._is_fenced(kept, epoch):
             raise ShardFenced(shard)
         if epoch > kept.epoch:
             raise ShardNotReady(shard, "it was not taken over with this epoch")

@@ -48,6 +48,8 @@ class MemoryShard:
     ) -> None:
         self.number = number
         self.epoch = 0
+        self.cluster = ""
+        """Kafka cluster that the epoch is of."""
         self.is_ready = False
         self.is_loading = False
         self.sequence = 0

@@ -98,6 +98,7 @@ class ShardCalls:
         self._call_count = 0
         self._estimates: dict[int, OwnerEstimate] = {}
         self._unanswered: dict[tuple[int, str, bytes], bytes] = {}
+        self._clusters: dict[int, bytes] = {}
 
     async def run(
         self, name: str, shard: int, epoch: int, *, args: Sequence[Argument] = (), identity: bytes = b""
@@ -116,6 +117,10 @@ class ShardCalls:
             self._unanswered[shard, name, identity or _digest(args)] = nonce
             raise
 
+    def set_cluster(self, shard: int, cluster: str) -> None:
+        """Set the Kafka cluster that the epochs of a shard are of; every further call carries it."""
+        self._clusters[shard] = cluster.encode()
+
     def reset(self, shard: int) -> None:
         """Drop the unanswered calls of a shard: its header starts again."""
         for call in [call for call in self._unanswered if call[0] == shard]:
@@ -127,6 +132,7 @@ class ShardCalls:
         """Drop all that is known of a shard: another process will write to it."""
         self.reset(shard)
         self._estimates.pop(shard, None)
+        self._clusters.pop(shard, None)
 
     async def _run_with_clock_check(
         self, name: str, shard: int, epoch: int, *, nonce: bytes, args: Sequence[Argument]
@@ -149,20 +155,18 @@ class ShardCalls:
         call = int.from_bytes(nonce[8:])
         sent_at = self._clock.monotonic()
         earliest, latest = estimate.clock_bounds(sent_at)
+        caller = encode_caller(
+            epoch,
+            call,
+            estimate.last_completed_call,
+            earliest,
+            latest,
+            cluster=self._clusters.get(shard, b""),
+        )
         reply = await self._redis.run(
             frontier_function(name),
             keys=[FRONTIER_HEADER(shard)],
-            args=[
-                b"".join(
-                    [
-                        each.to_bytes(6)
-                        for each in (epoch, call, estimate.last_completed_call, earliest, latest)
-                    ]
-                ),
-                nonce,
-                *self._settings,
-                *args,
-            ],
+            args=[caller, nonce, *self._settings, *args],
         )
         if not isinstance(reply, list) or not reply:
             raise Unavailable("redis", f"frontier_{name} returned {reply!r}")
@@ -192,6 +196,11 @@ class ShardCalls:
     def _new_nonce(self) -> bytes:
         self._call_count += 1
         return self._instance_id + self._call_count.to_bytes(8)
+
+
+def encode_caller(*numbers: int, cluster: bytes) -> bytes:
+    """Encode the state of a caller, as `frontier_part_shard` reads it."""
+    return b"".join([*(each.to_bytes(6) for each in numbers), cluster])
 
 
 def _digest(args: Sequence[Argument]) -> bytes:

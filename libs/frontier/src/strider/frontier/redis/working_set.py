@@ -112,11 +112,14 @@ class RedisWorkingSet:
         )
         self._interning = ShardIdInterning(redis, self._calls)
 
-    async def take_over(self, shard: int, epoch: int) -> TakeoverResult:
-        """Become the owner of a shard."""
-        now_ms, is_ready = await self._calls.run("take_over", shard, epoch, args=self._limits)
+    async def take_over(self, shard: int, epoch: int, *, cluster: str | None = None) -> TakeoverResult:
+        """Become the owner of a shard, or confirm that."""
+        if cluster is not None:
+            self._calls.set_cluster(shard, cluster)
+        args = [*self._limits, int(cluster is not None)]
+        now_ms, is_ready, other = await self._calls.run("take_over", shard, epoch, args=args)
         self._reset(shard)
-        return TakeoverResult(bool(is_ready), now_ms)
+        return TakeoverResult(bool(is_ready), now_ms, other.decode(errors="replace"))
 
     async def begin_rebuild(self, shard: int, epoch: int) -> None:
         """Drop the content of a shard, in pieces, and open it for `load`."""

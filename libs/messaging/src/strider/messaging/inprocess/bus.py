@@ -57,6 +57,11 @@ class InProcessBus:
         self._broker.check_available()
         return self._broker.partition_count(topic)
 
+    async def cluster_identity(self, topic: str) -> str:
+        """Return the identity of the broker, which lives as long as the process."""
+        self._broker.check_available()
+        return f"in-process/{topic}"
+
     async def committed(self, group: str) -> Mapping[TopicPartition, int]:
         """Return the offsets that a group has committed."""
         self._broker.check_available()

@@ -13,11 +13,13 @@ from typing import Any, Final, TypeVar
 
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient
+from aiokafka.protocol.api import Request
 from aiokafka.protocol.metadata import MetadataRequest
 
 from strider.messaging.errors import InfrastructureError
 from strider.messaging.ports import GroupSpec, RebalanceListener, TopicPartition
 
+from .cluster_metadata import ClusterIdentityRequest, identity_of
 from .connection import KafkaConnection
 from .consumer import KafkaConsumer
 from .error_mapping import mapped_errors, raise_for_code
@@ -145,6 +147,10 @@ class KafkaBus:
         raise_for_code(code, doing=f"looking up {topic}")
         return len(partitions)
 
+    async def cluster_identity(self, topic: str) -> str:
+        """Return what tells this cluster from all others: its id, and the id of one of its topics."""
+        return identity_of(await self._request(ClusterIdentityRequest(topic)), topic)
+
     async def committed(self, group: str) -> Mapping[TopicPartition, int]:
         """Return the offsets that a group has committed, whichever its members are."""
         self._check_open()
@@ -164,7 +170,7 @@ class KafkaBus:
         async with self._request_lock:
             await self._disconnect()
 
-    async def _request(self, request: MetadataRequest) -> Any:
+    async def _request(self, request: Request[Any]) -> Any:
         """Send a request to any broker; a connection that failed is replaced."""
         self._check_open()
         async with self._request_lock:

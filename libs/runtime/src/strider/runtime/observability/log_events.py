@@ -377,6 +377,11 @@ ROBOTS_UNREACHABLE: Final = _info(
     "robots.txt unreachable", "The robots.txt of an origin could not be fetched; URLs of a run wait for it."
 )
 SHARD_CLEANED: Final = _info("Shard cleaned", "Old closed entries and ended runs of a shard were deleted.")
+SHARD_OF_ANOTHER_CLUSTER: Final = _warning(
+    "Shard of another cluster",
+    "The working set was built from another Kafka cluster's log, and is rebuilt from this one's: expected "
+    "once after Kafka was replaced. If it is repeated, two clusters share one Redis.",
+)
 SHARD_REBUILT: Final = _info("Shard rebuilt", "The working set of a shard was rebuilt from its frontier log.")
 SHARD_RETAKEN: Final = _info(
     "Shard retaken",

@@ -46,7 +46,14 @@ class ShardTakeover:
         """Become the owner of a shard; it is ready when this returns."""
         log = await self._frontier_logs.take_over(number)
         try:
-            taken = await self._working_set.take_over(number, log.epoch)
+            taken = await self._working_set.take_over(number, log.epoch, cluster=log.cluster)
+            if taken.other_cluster:
+                _log.emit(
+                    log_events.SHARD_OF_ANOTHER_CLUSTER,
+                    shard=number,
+                    cluster=log.cluster,
+                    other_cluster=taken.other_cluster,
+                )
             clock = ShardClock(self._clock, taken.now_ms)
             shard = OwnedShard(
                 number,

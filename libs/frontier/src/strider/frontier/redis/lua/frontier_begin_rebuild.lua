@@ -6,11 +6,11 @@
 -- result: {0, 1 if it is open for loading, 0 if there is more to drop}; {1} a newer owner has it
 return function()
   local budget = tonumber(ARGV[9])
-  if head.epoch and head.epoch > caller.epoch then return {FENCED} end
+  if is_fenced() then return {FENCED} end
   redis.call('DEL', KEYS[1])
   -- The clock is kept: the log's times were written by it.
-  redis.call('HSET', KEYS[1], 'epoch', caller.epoch, 'state', 'dropping', 'call', caller.call, 'offset', head.offset,
-    'figures', struct.pack(FIGURES, now, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+  redis.call('HSET', KEYS[1], 'epoch', caller.epoch, 'cluster', caller.cluster, 'state', 'dropping',
+    'call', caller.call, 'offset', head.offset, 'figures', struct.pack(FIGURES, now, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
   local function drop_groups()
     local names = redis.call('HRANDFIELD', key.groups, budget)

@@ -8,7 +8,7 @@
 -- Only start marks that were set by the wrong clock are moved.
 return function()
   if not head.epoch then return {NOT_READY, 'it is absent'} end
-  if head.epoch > caller.epoch then return {FENCED} end
+  if is_fenced() then return {FENCED} end
   if not is_clock_off() then return {DONE, now, 0} end
 
   local by = set_time(math.floor((caller.earliest + caller.latest) / 2))

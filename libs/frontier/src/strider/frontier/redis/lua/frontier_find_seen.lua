@@ -1,11 +1,12 @@
 -- Return which fingerprints were seen, for callers that do not own the shard. Writes nothing.
 --
 -- keys: KEYS[1] header of the shard
--- arguments: ARGV[1] to ARGV[3] empty; ARGV[4] as in frontier_part_shard; then for each scope its name and its
+-- arguments: ARGV[1] of frontier_part_shard, of which only the cluster counts; ARGV[2] and ARGV[3] empty;
+--   ARGV[4] as there; then for each scope its name and its
 --   fingerprints, concatenated
--- result: for each scope one letter for each fingerprint: 1 seen, 0 not, or the shard is not ready
+-- result: for each scope one letter for each fingerprint: 1 seen, 0 not, or the shard is not ready or is another cluster's
 return function()
-  local is_ready = is_ready_to_read()
+  local is_ready = is_ready_to_read() and (head.cluster == '' or head.cluster == caller.cluster)
   local reply = {}
   for index = 5, #ARGV, 2 do
     local fingerprints, letters = {}, {}

@@ -2,7 +2,8 @@
 --
 -- keys: KEYS[1] header (hash) of the shard; all other keys of the shard begin alike and share its slot
 -- arguments: ARGV[1] state of the caller, six bytes each, or nothing: its epoch, number of this call, greatest number of a
---   call that it has the reply of, and the bounds (ms; 0 and 0: unknown) of the shard's clock; ARGV[2] nonce of the call;
+--   call that it has the reply of, and the bounds (ms; 0 and 0: unknown) of the shard's clock; then the identity of its Kafka
+--   cluster, as text; ARGV[2] nonce of the call;
 --   ARGV[3] delay of groups that were never set, ms; ARGV[4] age of a seen generation, ms; the rest is each function's own
 -- result: {0, …} done; {1} a newer owner has the shard; {2, reason} the working set is not ready; {3} the server's clock
 --   has jumped (frontier_correct_clock corrects it); {4, reason} the server may evict keys
@@ -19,6 +20,7 @@ local LAYOUT = '3'
 local FULL_LAYOUT = LAYOUT .. '-' .. FIELDS
 
 local CALLER = '>I6I6I6I6I6'
+local CALLER_SIZE = 30
 local FIGURES = '>I6I6I4i6i6i6i6i6I6I6'
 local LIMITS = '>I4I6BI4'
 local MAX_CACHED_KEYS = 4096
@@ -56,10 +58,11 @@ local function begin_shard(reply_field)
   key = keys_of[header] or key_names(header)
   base = key.base
   local values = redis.call('HMGET', header, 'epoch', 'run', 'state', 'layout', 'call', 'offset', 'figures', 'limits',
-    'said-' .. reply_field)
+    'said-' .. reply_field, 'cluster')
   -- The tables are reused: new ones would be a good part of the cost of a small call.
   head.reply_field, head.last_reply, head.run = reply_field, values[9], values[2]
   head.state, head.layout = values[3] or 'absent', values[4] or ''
+  head.cluster = values[10] or ''
   head.epoch, head.call, head.offset = tonumber(values[1]), tonumber(values[5]) or 0, tonumber(values[6]) or 0
   head.at, head.sequence, head.ticket, head.queued, head.in_pipeline, head.overflow, head.deferred, head.refillable, head.next_deferred_due,
     head.pass_deferred_due = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
@@ -69,6 +72,7 @@ local function begin_shard(reply_field)
       head.pass_deferred_due = struct.unpack(FIGURES, values[7])
   end
   if values[8] then head.entries_per_group, head.horizon, head.memory_full_percent, head.minimum_entries = struct.unpack(LIMITS, values[8]) end
+  caller.cluster = string.sub(ARGV[1], CALLER_SIZE + 1)
   if ARGV[1] == '' then
     caller.epoch, caller.call, caller.answered, caller.earliest, caller.latest = 0, 0, 0, 0, 0
   else
@@ -118,10 +122,16 @@ local function is_ready_to_read()
   return head.state == 'ready' and head.run == run_id() and string.sub(head.layout, 1, #LAYOUT + 1) == LAYOUT .. '-'
 end
 
+-- Whether the caller is not the owner, or no longer. Epochs are numbers of one Kafka cluster: another one counts from 0, so
+-- they are compared only with those of the same.
+local function is_fenced()
+  return head.epoch and (head.cluster ~= caller.cluster or head.epoch > caller.epoch)
+end
+
 -- Returns why the caller may not act on the shard; nothing where it may. `also` is a second allowed state.
 local function ownership_error(wanted, also)
   if not head.epoch then return {NOT_READY, 'it is absent'} end
-  if head.epoch > caller.epoch then return {FENCED} end
+  if is_fenced() then return {FENCED} end
   if head.epoch < caller.epoch then return {NOT_READY, 'it was not taken over with this epoch'} end
   if head.state ~= wanted and head.state ~= also then return {NOT_READY, 'it is ' .. head.state} end
   if head.run ~= run_id() then return {NOT_READY, 'the server was restarted or replaced'} end

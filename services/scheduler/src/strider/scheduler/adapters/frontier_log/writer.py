@@ -8,7 +8,8 @@ from typing import Final
 from strider.contracts.avro.codec import Codec
 from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
-from strider.contracts.generated.topics import FRONTIER, HOSTS
+from strider.contracts.generated.topics import FRONTIER, HOSTS, LINKS_DISCOVERED
+from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Bus, RawRecord, ShardWriter
 
 _EMPTY_ENTRY: Final = EntryRecorded("", "", "", "", "", "", "", 0, 0)
@@ -21,9 +22,10 @@ NAMESPACE: Final = "scheduler"
 class TopicFrontierLog:
     """Frontier log of one owned shard."""
 
-    def __init__(self, writer: ShardWriter, codec: Codec) -> None:
+    def __init__(self, writer: ShardWriter, codec: Codec, *, cluster: str) -> None:
         self._writer = writer
         self._codec = codec
+        self.cluster = cluster
 
     @property
     def epoch(self) -> int:
@@ -68,7 +70,22 @@ class TopicFrontierLogs:
 
     async def take_over(self, shard: int) -> TopicFrontierLog:
         """Become the only writer of a shard, and fence the previous one."""
+        cluster = await self._cluster()
         writer = await self._bus.take_shard(
             NAMESPACE, shard, commit_interval_seconds=self._commit_interval_seconds
         )
-        return TopicFrontierLog(writer, self._codec)
+        try:
+            await self._require_cluster(cluster)
+        except BaseException:
+            await writer.close()
+            raise
+        return TopicFrontierLog(writer, self._codec, cluster=cluster)
+
+    async def _require_cluster(self, cluster: str) -> None:
+        """Raise Unavailable where it is no longer this one: an epoch of it would count as the other's."""
+        if cluster != await self._cluster():
+            raise Unavailable("kafka", "the cluster was replaced while a shard was taken over")
+
+    async def _cluster(self) -> str:
+        # By this topic, because every member that reads the working set may describe it.
+        return await self._bus.cluster_identity(LINKS_DISCOVERED.name)
