@@ -65,6 +65,11 @@ class BrokerTarget:
     allows_private: bool = False
     """Whether the services of that broker crawl private addresses, as far as is known here."""
 
+    @property
+    def shards(self) -> int:
+        """Number of shards by the settings."""
+        return self.settings.run.shards
+
 
 class MissingTopic(Exception):
     """The broker does not have a topic that is declared."""
