@@ -70,6 +70,11 @@ class ServiceProcess:
                 stderr=stderr,
             )
 
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
     def lines_of(self, event: str) -> list[dict[str, Any]]:
         """Give the log lines of an event."""
         lines = (json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{"))
