@@ -184,7 +184,7 @@ async def test_silent_connections_to_the_health_port_fail_no_probe(api: RunningA
 async def test_files_of_the_process_do_not_grow_with_connections(api: RunningApi) -> None:
     """Four times as many connections as may be open leave no more than may be open."""
     async with opened(api.port, 4 * CONNECTIONS):
-        held = len(list(Path(f"/proc/{api.process.pid}/fd").iterdir()))
+        held = api.process.open_files()
 
     report_figures("connections held", of=4 * CONNECTIONS, files=held)
     assert held < CONNECTIONS + 64
