@@ -39,9 +39,12 @@ def _topic_documents() -> dict[Path, str]:
     from strider.contracts.codegen.asyncapi import render_asyncapi  # noqa: PLC0415
     from strider.contracts.codegen.markdown import render_markdown  # noqa: PLC0415
     from strider.contracts.codegen.strimzi import render_strimzi  # noqa: PLC0415
+    from strider.messaging.topics import access_table, select_topics  # noqa: PLC0415
 
-    readme = ROOT / "README.md"
+    readme, access = ROOT / "README.md", ROOT / "docs" / "operations" / "kafka-access.md"
+    acls = access_table(select_topics(examples=False))
     return {
+        access: between(access.read_text(encoding="utf-8"), "acls", acls),
         ROOT / "deploy" / "kafka" / "topics.yaml": render_strimzi(),
         ROOT / "docs" / "asyncapi.yaml": render_asyncapi(),
         readme: between(readme.read_text(encoding="utf-8"), "topics", render_markdown()),

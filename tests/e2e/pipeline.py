@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -66,7 +66,7 @@ class Servers:
         else:
             kafka = start_cluster(place / "kafka", nodes=nodes)
         servers = cls(kafka, postgres, redis, create_database(postgres.address))
-        asyncio.run(servers._prepare(counts_statements=counts_statements))
+        asyncio.run(servers.prepare(counts_statements=counts_statements))
         return servers
 
     def close(self) -> None:
@@ -74,7 +74,8 @@ class Servers:
         for part in (self.kafka, self.postgres, self.redis):
             part.close()
 
-    async def _prepare(self, *, counts_statements: bool) -> None:
+    async def prepare(self, *, counts_statements: bool) -> None:
+        """Create topics and tables."""
         connection_to_kafka = KafkaConnection(tuple(self.kafka.address.split(",")))
         await apply_topics(connection_to_kafka, DECLARED, shards=SHARDS)
         await upgrade(self.dsn)
@@ -113,9 +114,12 @@ class Ring:
         settings: Mapping[str, str] | None = None,
         *,
         names: Sequence[str] = SERVICES,
+        login: Callable[[str], Mapping[str, str]] = lambda _name: {},
     ) -> None:
+        """`login` gives the settings by which one service logs in to the broker."""
         self.servers = servers
         self._names = names
+        self._login = login
         self._yard = Yard(servers.kafka.address, directory, shards=SHARDS)
         self._settings = {
             "POSTGRES_DSN": servers.dsn,
@@ -129,10 +133,11 @@ class Ring:
         }
         self.services: dict[str, Service] = {}
 
-    def start(self, name: str) -> Service:
-        """Start one service."""
+    def start(self, name: str, settings: Mapping[str, str] | None = None) -> Service:
+        """Start one service, with settings that it alone has."""
         program = ("-m", f"strider.{name.replace('-', '_')}")
-        self.services[name] = self._yard.start(program, self._settings)
+        all_settings = {**self._settings, **self._login(name), **(settings or {})}
+        self.services[name] = self._yard.start(program, all_settings)
         return self.services[name]
 
     async def start_all(self) -> None:

@@ -70,6 +70,10 @@ class Service:
         found = [json.loads(line) for line in whole_lines if line.startswith("{")]
         return [event for event in found if name in (None, event["event"])]
 
+    def lines(self) -> list[str]:
+        """Everything it wrote so far, other libraries' lines too."""
+        return self._log.read_text(encoding="utf-8").splitlines()
+
     def last_words(self, lines: int = 12) -> str:
         return "\n".join([f"--- {self.name}", *self._log.read_text(encoding="utf-8").splitlines()[-lines:]])
 

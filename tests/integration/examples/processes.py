@@ -70,6 +70,10 @@ class ServiceProcess:
                 stderr=stderr,
             )
 
+    def open_files(self) -> int:
+        """Count its open files, sockets included."""
+        return len(list(Path(f"/proc/{self._process.pid}/fd").iterdir()))
+
     def lines_of(self, event: str) -> list[dict[str, Any]]:
         """Give the log lines of an event."""
         lines = (json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{"))

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import termios
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from strider.cli import output
 from strider.cli.app import app
 from strider.cli.exit_codes import CommandExit
 from strider.cli.output import (
@@ -23,8 +26,12 @@ from strider.cli.output import (
     print_fields,
     print_json,
     print_listing,
+    print_status,
     print_styled,
     print_table,
+    print_text,
+    styled,
+    warn,
 )
 
 
@@ -192,3 +199,62 @@ def _rest(terminal: int) -> bytes:
 )
 def test_a_count_agrees_with_its_noun(count: int, noun: str, text: str) -> None:
     assert counted(count, noun) == text
+
+
+HOSTILE = "\x1b]0;title\x07 \x9b2J \u202egnp\u2069 \x7f \r"
+
+
+@pytest.mark.parametrize(
+    "print_it",
+    [
+        lambda: print_text(HOSTILE),
+        lambda: print_json({"title": HOSTILE}, ascii_only=False),
+        lambda: print_fields({"title": HOSTILE + "\nforged: line"}),
+        lambda: print_table(("title",), [(HOSTILE + "\nforged line",)]),
+        lambda: print_table(("title",), [(styled((HOSTILE, "bold")),)]),
+        lambda: print_listing([], ("title",), [(HOSTILE,)], as_json=False, empty=""),
+        lambda: print_styled((HOSTILE, "red"), HOSTILE),
+        lambda: print_status(HOSTILE),
+        lambda: warn(HOSTILE),
+        lambda: ProgressLine(is_shown=True).show(HOSTILE),
+    ],
+)
+def test_no_foreign_text_controls_the_terminal(
+    print_it: Callable[[], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_it()
+
+    captured = capsys.readouterr()
+    printed = (captured.out + captured.err).removeprefix("\r\x1b[K")
+    assert "\\u001b]0;title\\u0007" in printed
+    assert not set(printed) & {"\x1b", "\x07", "\x9b", "\u202e", "\u2069", "\x7f", "\r"}
+    assert "\nforged" not in printed
+
+
+def test_printed_json_has_the_value_of_the_text(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"title": HOSTILE}, ascii_only=False)
+
+    assert json.loads(capsys.readouterr().out) == {"title": HOSTILE}
+
+
+def test_a_file_gets_the_text_unchanged(tmp_path: Path) -> None:
+    with (tmp_path / "page.txt").open("w", newline="") as stream:
+        print_text(HOSTILE, stream=stream, end="")
+
+    assert (tmp_path / "page.txt").read_bytes().decode() == HOSTILE
+
+
+def test_every_command_prints_through_one_module() -> None:
+    """Else a command would have to escape foreign text itself."""
+    own = {"output.py", "stdio.py"}
+    root = Path(output.__file__).parent
+    calls = re.compile(r"(?<![\w.])print\(|typer\.(?:s?echo|secho)\(|click\.echo\(|std(?:out|err)\.write\(")
+    found = [
+        f"{path.relative_to(root)}: {line.strip()}"
+        for path in root.rglob("*.py")
+        if path.name not in own
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if calls.search(line)
+    ]
+
+    assert found == []

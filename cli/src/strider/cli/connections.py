@@ -67,6 +67,11 @@ class BrokerTarget:
     stack_key: str = field(default="", repr=False)
     """Owner key of the local stack, if the broker is its own: its services have this one."""
 
+    @property
+    def shards(self) -> int:
+        """Number of shards by the settings."""
+        return self.settings.run.shards
+
 
 class MissingTopic(Exception):
     """The broker does not have a topic that is declared."""

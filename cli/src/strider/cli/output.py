@@ -1,7 +1,8 @@
 """Print tables, JSON, progress, warnings and errors the same way in every command.
 
-Results go to standard output, everything else to standard error, so that results can be piped. A command asks
-for confirmation before what cannot be undone, or interrupts a crawl.
+Results go to standard output, everything else to standard error, so that results can be piped. Whatever is
+printed there passes through `escape_controls`, so that no text of a site or producer controls the terminal.
+A command asks for confirmation before what cannot be undone, or interrupts a crawl.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
 import typer
+
+from strider.runtime.terminal_text import escape_controls
 
 from .exit_codes import CommandExit
 
@@ -31,8 +34,9 @@ CLEAR_LINE: Final = "\r\x1b[K"
 def print_text(
     text: object = "", *, end: str = "\n", flush: bool = False, stream: IO[str] | None = None
 ) -> None:
-    """Print a text of the result: to standard output, or to the file that the command writes."""
-    print(text, end=end, flush=flush, file=stream)
+    """Print a text of the result: to standard output, or unchanged to the file that the command writes."""
+    is_file = stream is not None and stream not in (sys.stdout, sys.stderr)
+    print(text if is_file else escape_controls(str(text)), end=end, flush=flush, file=stream)
 
 
 def counted(count: int, noun: str) -> str:
@@ -88,7 +92,7 @@ def print_table(
     headers: Sequence[str], rows: Sequence[Sequence[str | Text]], *, wrapped: Sequence[str] = ()
 ) -> None:
     """Print rows as `table_text` aligns them."""
-    print_text(table_text(headers, rows, wrapped=wrapped))
+    print(table_text(headers, rows, wrapped=wrapped))  # its cells are escaped, and its styles are ours
 
 
 def table_text(
@@ -102,7 +106,7 @@ def table_text(
     for header in headers:
         table.add_column(header, no_wrap=header not in wrapped, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+        table.add_row(*(Text(_one_line(cell)) if isinstance(cell, str) else cell for cell in row))
     console = _console(sys.stdout)
     with console.capture() as capture:
         console.print(table)
@@ -113,14 +117,20 @@ def print_fields(fields: Mapping[str, str]) -> None:
     """Print the fields of one object, a line each."""
     width = max(map(len, fields), default=0)
     for name, value in fields.items():
-        print_text(f"{name:<{width}}  {value}".rstrip())
+        print_text(f"{name:<{width}}  {_one_line(value)}".rstrip())
 
 
 def styled(*parts: str | tuple[str, str]) -> Text:
     """Return a text of parts, some of them with a style; the style is left out in a pipe."""
     from rich.text import Text  # noqa: PLC0415  # as above
 
-    return Text.assemble(*parts)
+    return Text.assemble(
+        *(_one_line(part) if isinstance(part, str) else (_one_line(part[0]), part[1]) for part in parts)
+    )
+
+
+def _one_line(text: str) -> str:
+    return escape_controls(text, keeps_lines=False)
 
 
 def print_styled(*parts: str | tuple[str, str]) -> None:
@@ -139,7 +149,7 @@ def _console(stream: IO[str]) -> Console:
 def print_status(text: str) -> None:
     """Print a line about the course of the command to standard error; a closed reader is ignored."""
     with suppress(BrokenPipeError):
-        print(text, file=sys.stderr, flush=True)
+        print(escape_controls(text), file=sys.stderr, flush=True)
 
 
 def warn(text: str) -> None:
@@ -182,7 +192,7 @@ class ProgressLine:
 
     def show(self, text: str) -> None:
         """Replace the line; what exceeds the width of the terminal is cut off, as it could not be removed."""
-        self._write(f"{CLEAR_LINE}{text[: _terminal_columns() - 1]}")
+        self._write(f"{CLEAR_LINE}{_one_line(text)[: _terminal_columns() - 1]}")
 
     def clear(self) -> None:
         """Remove the line."""
@@ -205,5 +215,5 @@ def confirm(question: str, *, is_confirmed: bool) -> None:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         fail(f"{question} Without a terminal this needs --yes", CommandExit.USAGE)
-    if not typer.confirm(question, err=True):
+    if not typer.confirm(_one_line(question), err=True):
         fail("nothing was changed", CommandExit.FAILED)

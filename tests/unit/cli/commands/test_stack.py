@@ -166,3 +166,20 @@ def test_up_names_what_runs_otherwise_than_this_shell_would_start_it() -> None:
 @pytest.mark.usefixtures("home")
 def test_logs_before_the_first_up_are_reported_as_missing() -> None:
     assert run("logs") == (1, "", "strider: no logs: nothing was started here; start it with: strider up\n")
+
+
+@pytest.mark.parametrize("options", [(), ("--raw",)])
+def test_logs_of_a_hostile_site_are_shown_and_not_obeyed(home: Path, options: tuple[str, ...]) -> None:
+    """A line of JSON is decoded for people, and a library's line may carry anything."""
+    folder = home / "logs"
+    folder.mkdir(parents=True, exist_ok=True)
+    event = {"event": "Page\x1b]52;c;aGk=\x07 failed", "url": "http://a.test/\u202egnp", "ts": "2026-01-01"}
+    lines = [json.dumps(event), json.dumps(event, ensure_ascii=False), "plain \x9b2J\x7f\rover"]
+    (folder / "fetcher.log").write_text("\n".join(lines) + "\n", newline="")
+
+    code, shown, _ = run("logs", *options)
+
+    assert code == 0
+    assert "\\u001b]52;c;aGk=\\u0007" in shown
+    assert "\\u202egnp" in shown
+    assert not set(shown) & {"\x1b", "\x07", "\x9b", "\x7f", "\r", "\u202e"}

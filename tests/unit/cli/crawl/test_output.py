@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pty
+import tty
 from pathlib import Path
 
 import pytest
@@ -177,3 +179,29 @@ def test_two_cannot_write_one_file(tmp_path: Path) -> None:
 
     first.close()
     assert outcomes(path, JSONL) == [("http://a.test/", "page", "")]
+
+
+def test_a_formula_of_a_page_is_text_in_csv_and_restored_when_read(tmp_path: Path) -> None:
+    path, title = tmp_path / "out", '=HYPERLINK("http://evil.example/","ok")'
+    output = ResultWriter.create(path, CSV)
+    output.write(UrlResult(url="http://a.test/", title=title, depth=3))
+    length = output.flush()
+    output.close()
+
+    assert "\"'=HYPERLINK" in path.read_text()
+    assert [line["title"] for line in read_results(path, CSV, length)] == [title]
+
+
+def test_a_page_does_not_control_the_terminal_that_its_line_is_written_to(form: str) -> None:
+    """A file or pipe gets the characters as they are, as JSON or in a quoted cell."""
+    screen, terminal = pty.openpty()
+    tty.setraw(terminal)
+    output = ResultWriter.to_stream(terminal, form)
+    output.write(UrlResult(url="http://a.test/", title="\x9b2J\x7f\u202egnp"))
+    output.flush()
+    shown = os.read(screen, 4096).decode()
+    os.close(terminal)
+    os.close(screen)
+
+    assert "\\u009b2J\\u007f\\u202egnp" in shown
+    assert not set(shown) & {"\x9b", "\x7f", "\u202e"}

@@ -184,7 +184,7 @@ def test_a_console_line_obeys_no_terminal_command() -> None:
     logger("a").emit(an_event("Page Done"), url="http://h/\x1b[2J\x07")
 
     assert "\x1b" not in stream.getvalue()
-    assert "\\x1b[2J\\x07" in stream.getvalue()
+    assert "\\u001b[2J\\u0007" in stream.getvalue()
     assert "Page Done" in stream.getvalue()
 
 

@@ -30,12 +30,27 @@ from strider.contracts.codegen.strimzi import render_strimzi
 from strider.messaging.errors import StartRefused
 from strider.messaging.kafka import KafkaBus
 from strider.messaging.schema_topic import SchemaFinder
-from strider.messaging.topics import TopicApplyReport, TopicPlan, apply_topics, compare_topics, select_topics
+from strider.messaging.topics import (
+    AccessOptions,
+    AccessReport,
+    TopicApplyReport,
+    TopicPlan,
+    apply_access,
+    apply_topics,
+    compare_topics,
+    select_topics,
+)
 from strider.messaging.topics.tail import TailOptions, TopicTail
 
 app = typer.Typer(no_args_is_help=True, help="Create, compare and read topics.")
 
 Examples = Annotated[bool, typer.Option("--examples", help="Include the topics of the example services.")]
+
+Acls = Annotated[bool, typer.Option("--acls", help="Also allow each service what it needs.")]
+Prune = Annotated[bool, typer.Option("--prune", help="With --acls: remove what our users need no more.")]
+ProducerQuota = Annotated[
+    int | None, typer.Option(min=1, metavar="BYTES", help="Bytes a second that each other user may write.")
+]
 
 
 def _replicas(value: int) -> int:
@@ -60,7 +75,7 @@ _RENDERERS: Final = {
 
 
 @app.command()
-def apply(
+def apply(  # noqa: PLR0917  # options, which are given by name
     bootstrap: Bootstrap = "",
     dry_run: DryRun = False,
     examples: Examples = False,
@@ -70,19 +85,33 @@ def apply(
             min=-1, max=32767, callback=_replicas, help="Replicas of new topics; -1: the broker's default."
         ),
     ] = -1,
+    acls: Acls = False,
+    prune: Prune = False,
+    producer_quota: ProducerQuota = None,
     as_json: AsJson = False,
 ) -> None:
     """Create missing topics, change settings that differ, commit first offsets for each group."""
+    wanted = AccessOptions(acls=acls, prunes=prune, producer_quota=producer_quota)
+    if prune and not acls:
+        fail("--prune needs --acls", CommandExit.USAGE)
 
-    async def work(target: BrokerTarget) -> TopicApplyReport:
-        topics = select_topics(examples=examples)
-        shards = target.settings.run.shards
+    async def work(target: BrokerTarget) -> tuple[TopicApplyReport, AccessReport | None]:
+        topics, connection, shards = select_topics(examples=examples), target.connection, target.shards
         if dry_run:
-            return TopicApplyReport(*await compare_topics(target.connection, topics, shards=shards))
-        return await apply_topics(target.connection, topics, shards=shards, replication=replication)
+            report = TopicApplyReport(*await compare_topics(connection, topics, shards=shards))
+        else:
+            report = await apply_topics(connection, topics, shards=shards, replication=replication)
+        if wanted.is_empty:
+            return report, None
+        return report, await apply_access(connection, topics, wanted, dry_run=dry_run)
 
-    report = run_with_broker(bootstrap, work)
-    _print_report(report, as_json=as_json, would="would " if dry_run else "")
+    report, access = run_with_broker(bootstrap, work)
+    would = "would " if dry_run else ""
+    if as_json:
+        print_json({**_report_json(report), **(_access_json(access) if access else {})}, indent=1)
+    else:
+        _print_report(report, would=would)
+        _print_access(access, would=would)
     raise typer.Exit(CommandExit.DONE if report.is_complete else CommandExit.FAILED)
 
 
@@ -92,12 +121,13 @@ def diff(bootstrap: Bootstrap = "", examples: Examples = False, as_json: AsJson 
 
     async def work(target: BrokerTarget) -> TopicApplyReport:
         topics = select_topics(examples=examples)
-        return TopicApplyReport(
-            *await compare_topics(target.connection, topics, shards=target.settings.run.shards)
-        )
+        return TopicApplyReport(*await compare_topics(target.connection, topics, shards=target.shards))
 
     report = run_with_broker(bootstrap, work)
-    _print_report(report, as_json=as_json, would="would ")
+    if as_json:
+        print_json(_report_json(report), indent=1)
+    else:
+        _print_report(report, would="would ")
     differs = report.plan.has_drift or report.offsets
     raise typer.Exit(CommandExit.FAILED if differs else CommandExit.DONE)
 
@@ -190,10 +220,7 @@ async def _print_messages(target: BrokerTarget, name: str, wish: TailOptions) ->
             await registry.close()
 
 
-def _print_report(report: TopicApplyReport, *, as_json: bool, would: str) -> None:
-    if as_json:
-        print_json(_report_json(report), indent=1)
-        return
+def _print_report(report: TopicApplyReport, *, would: str) -> None:
     for line in _changes(report.plan, would):
         print_text(line)
     for group, count in report.offsets.items():
@@ -209,6 +236,28 @@ def _print_report(report: TopicApplyReport, *, as_json: bool, would: str) -> Non
         print_text(f"not declared, not changed: {unknown}")
     if not report.plan.has_drift and not report.offsets and not report.busy:
         print_text("all topics are as declared")
+
+
+def _print_access(report: AccessReport | None, *, would: str) -> None:
+    if report is None:
+        return
+    for acl in report.acls.add:
+        print_text(f"{would}allow: {acl}")
+    for acl in report.acls.undeclared:
+        print_text(f"{would}remove: {acl}" if report.is_pruned else f"not declared, not removed: {acl}")
+    for user, rate in report.quotas.items():
+        print_text(f"{would}set the quota of {user} to {rate:.0f} bytes a second")
+    if report.is_empty:
+        print_text("all users may do what is declared")
+
+
+def _access_json(report: AccessReport) -> Mapping[str, Any]:
+    return {
+        "allow": [str(acl) for acl in report.acls.add],
+        "undeclared": [str(acl) for acl in report.acls.undeclared],
+        "removed": report.is_pruned,
+        "quotas": dict(report.quotas),
+    }
 
 
 def _changes(plan: TopicPlan, would: str) -> list[str]:

@@ -13,13 +13,16 @@ import io
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import orjson
 
+from strider.runtime.terminal_text import escape_controls
+
+from .csv_cells import guard_cell, read_rows
 from .results import RESULT_FIELDS, UrlResult
 
 JSONL: Final = "jsonl"
@@ -52,6 +55,7 @@ class ResultWriter:
         self._buffer: list[bytes] = []
         self._buffered_bytes = 0
         self._writing = asyncio.Lock()
+        self._is_terminal = False
         self.can_truncate = stat.S_ISREG(os.fstat(descriptor).st_mode)
         """Whether it is a regular file, which can be truncated."""
 
@@ -85,6 +89,7 @@ class ResultWriter:
         """Write to standard output, which is never truncated."""
         output = cls(descriptor, name="standard output", form=form, further=further)
         output.can_truncate = False
+        output._is_terminal = os.isatty(descriptor)
         output._write_header()
         return output
 
@@ -104,11 +109,13 @@ class ResultWriter:
             content |= {**self._extra, **line.further}
         if self._form == CSV:
             content["links"] = " ".join(line.links)
-            self._buffer_line(_csv_row([_csv_cell(value) for value in content.values()]))
+            self._buffer_line(_csv_row([_csv_value(value) for value in content.values()]))
         else:
             self._buffer_line(_json_row(content))
 
     def _buffer_line(self, line: bytes) -> None:
+        if self._is_terminal:
+            line = escape_controls(line.decode("utf-8", "replace")).encode()
         self._buffer.append(line)
         self._buffered_bytes += len(line)
 
@@ -178,7 +185,7 @@ def _csv_objects(stream: io.BufferedReader, length: int) -> Iterator[dict[str, o
         while stream.tell() < length:
             yield stream.readline().decode("utf-8", "replace")
 
-    yield from csv.DictReader(texts())
+    yield from read_rows(texts())
 
 
 def _json_row(content: dict[str, object]) -> bytes:
@@ -196,13 +203,13 @@ def _check_header(path: Path, header: bytes) -> None:
             )
 
 
-def _csv_cell(value: object) -> object:
+def _csv_value(value: object) -> object:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
-def _csv_row(values: object) -> bytes:
+def _csv_row(values: Iterable[object]) -> bytes:
     text = io.StringIO()
-    csv.writer(text).writerow(values)  # type: ignore[arg-type]  # a list of texts and numbers
+    csv.writer(text).writerow([guard_cell(value) for value in values])
     return text.getvalue().encode("utf-8", "replace")
 
 

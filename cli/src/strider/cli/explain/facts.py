@@ -6,7 +6,6 @@ Pure. The meaning of a word is the sentence that the contracts declare for it.
 from __future__ import annotations
 
 import ast
-import csv
 import inspect
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from strider.cli.crawl.csv_cells import read_rows
 from strider.cli.output import counted
 from strider.contracts.generated.enums import (
     BlockReason,
@@ -252,7 +252,7 @@ def read_output_facts(path: Path, key: str, text: str) -> list[UrlFact]:
     A text without a key is found as it is written. Raises OSError and ValueError.
     """
     with path.open(encoding="utf-8", newline="") as file:
-        lines = csv.DictReader(file) if path.suffix == ".csv" else _json_lines(file)
+        lines = read_rows(file) if path.suffix == ".csv" else _json_lines(file)
         return [output_fact(line) for line in lines if _is_about(line, key, text)]
 
 

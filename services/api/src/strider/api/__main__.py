@@ -18,7 +18,7 @@ from strider.runtime.publishing.publisher import EventPublisher
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.storage.redis import Redis, connect, redis_options
 
-from .adapters import HttpServer, KafkaSeedPublisher, PostgresReadModels, RedisLeaseRecovery
+from .adapters import ConnectionLimits, HttpServer, KafkaSeedPublisher, PostgresReadModels, RedisLeaseRecovery
 from .core import is_loopback
 from .routes import PRODUCES, ApiParts, SeedLimits, SeedSubmission, build_app
 from .settings import ApiSettings
@@ -46,9 +46,13 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
     )
     redis = connect(redis_options(settings.redis))
     parts = _parts(process, seeds, postgres, redis)
-    server = HttpServer(
-        build_app(parts), host=settings.host, port=settings.port, max_connections=settings.max_connections
+    limits = ConnectionLimits(
+        total=settings.max_connections,
+        per_client=settings.max_connections_per_client,
+        head_seconds=settings.head_timeout_seconds,
+        body_seconds=settings.body_timeout_seconds,
     )
+    server = HttpServer(build_app(parts), host=settings.host, port=settings.port, limits=limits)
 
     async def serve() -> None:
         seeds.open()

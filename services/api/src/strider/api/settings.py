@@ -8,7 +8,7 @@ from pydantic import Field, SecretStr
 
 from strider.crawl.settings import CrawlServiceSettings
 from strider.runtime.settings.base import OwnerSettings
-from strider.runtime.settings.types import PositiveSeconds
+from strider.runtime.settings.types import EnvironmentVariable, PositiveSeconds
 
 
 class ApiSettings(CrawlServiceSettings):
@@ -30,4 +30,12 @@ class ApiSettings(CrawlServiceSettings):
     publish_timeout_seconds: PositiveSeconds = 10.0
     """How long a request waits for the broker to acknowledge its seeds."""
     max_connections: Annotated[int, Field(ge=1)] = 256
-    """Connections at a time; beyond it clients receive 503."""
+    """Connections at a time; a further one displaces the oldest that has no request in progress, else it is
+    refused with 503.
+    """
+    max_connections_per_client: Annotated[int, Field(ge=1)] = 64
+    """The same for one address, so that no client has all; set it as high as the total behind a proxy."""
+    head_timeout_seconds: Annotated[PositiveSeconds, EnvironmentVariable("STRIDER_API_HEAD_TIMEOUT")] = 10.0
+    """How long a connection may be open, or unused, until the whole head of a request has arrived."""
+    body_timeout_seconds: Annotated[PositiveSeconds, EnvironmentVariable("STRIDER_API_BODY_TIMEOUT")] = 60.0
+    """How long the body of a request may take to arrive, and a response to be read."""

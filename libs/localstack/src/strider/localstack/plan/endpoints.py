@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -146,18 +147,10 @@ def common_settings(environment: Mapping[str, str]) -> ServiceSettings:
 
 def kafka_connection(servers: str, environment: Mapping[str, str]) -> KafkaConnection:
     """Return the connection settings for a broker at these addresses."""
-    from strider.messaging.kafka import KafkaConnection  # noqa: PLC0415  # see above
+    from strider.runtime.process.main import kafka_connection as service_connection  # noqa: PLC0415  # see above
 
-    kafka = common_settings(environment).kafka
-    return KafkaConnection(
+    return replace(
+        service_connection(common_settings(environment)),
         bootstrap_servers=tuple(address.strip() for address in servers.split(",")),
         client_id="strider-up",
-        security_protocol=kafka.security_protocol,
-        sasl_mechanism=kafka.sasl_mechanism,
-        sasl_username=kafka.sasl_username,
-        sasl_password=kafka.sasl_password.get_secret_value(),
-        ssl_ca_file=kafka.ssl_ca_file,
-        ssl_cert_file=kafka.ssl_cert_file,
-        ssl_key_file=kafka.ssl_key_file,
-        ssl_key_password=kafka.ssl_key_password.get_secret_value(),
     )

@@ -20,6 +20,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from strider.messaging.errors import PartitionNotOwned, StartRefused, Unavailable
 from strider.messaging.kafka.connection import KafkaConnection
 from strider.messaging.kafka.error_mapping import mapped_errors, raise_for_code
+from strider.messaging.kafka.patches.access_requests import send_to_any
 from strider.messaging.kafka.patches.internals import raise_group_errors
 from strider.messaging.ports import TopicPartition
 
@@ -127,6 +128,12 @@ class TopicAdmin:
             for code, message, _kind, name in answer.resources:
                 if code != _NO_ERROR:
                     raise_for_refusal(code, f"changing {name}: {message}")
+
+    async def send(self, request: Any) -> Any:
+        """Send a request that the library's administrator does not offer; return the response as it is."""
+        with mapped_errors(at=self._connection.bootstrap_servers):
+            async with asyncio.timeout(self._connection.request_timeout_seconds):
+                return await send_to_any(self._admin, request)
 
     async def committed(self, group: str) -> Mapping[TopicPartition, int]:
         """Return where a group has committed."""

@@ -20,6 +20,7 @@ from strider.messaging.log_events import EventLogger, logger
 from strider.runtime.lazy_imports import hidden_modules
 from strider.runtime.observability.tracing import current_trace_id
 from strider.runtime.settings.types import hide_password
+from strider.runtime.terminal_text import escape_controls
 
 # It would load rich for coloured tracebacks, a tenth of a service's start; ours are lines of JSON.
 with hidden_modules("rich", "better_exceptions"):
@@ -58,7 +59,6 @@ _SECRET_NAME = re.compile(
     r"(?:^|[_-])(?:password|passwd|secret|token|authorization|cookie|credentials|api[_-]?key|private[_-]?key)$",
     re.IGNORECASE,
 )
-_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code not in {9, 10}}
 _MAX_DEPTH = 12
 _MIN_SECRET_CHARS = 4
 """A shorter secret is no secret, and removing it would fill every line with stars."""
@@ -127,7 +127,7 @@ def _as_json(_logger: Any, _method: str, event: LogFields) -> str:
 def _console_processors(*, colors: bool) -> list[Any]:
     def defuse(_logger: Any, _method: str, event: LogFields) -> LogFields:
         # A page may carry terminal commands in its URL: they are shown, not executed.
-        return {k: v.translate(_CONTROL) if isinstance(v, str) else v for k, v in event.items()}
+        return {k: escape_controls(v) if isinstance(v, str) else v for k, v in event.items()}
 
     renderer = structlog.dev.ConsoleRenderer(
         colors=colors, timestamp_key="ts", exception_formatter=structlog.dev.plain_traceback

@@ -19,6 +19,8 @@ from typing import Any, Final
 from strider.messaging.errors import InfrastructureError, Unavailable
 from strider.messaging.ports import Clock
 
+from .connection_table import ConnectionTable, client_of
+
 STARTING: Final = "starting"
 RUNNING: Final = "running"
 STOPPING: Final = "stopping"
@@ -159,7 +161,9 @@ _REQUEST_LINE_PARTS: Final = 3
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 MAX_CONNECTIONS: Final = 64
-"""Further connections are closed unread: a flood of probes must not use up the process's files."""
+"""A further connection displaces the oldest: silent ones must neither use up the process's files nor keep
+probes out.
+"""
 
 CONNECTION_TIMEOUT_SECONDS: Final = 5.0
 """For the request to arrive, and for the response to be taken."""
@@ -241,6 +245,10 @@ class HealthServer:
         self._details = details
         self._server: asyncio.Server | None = None
         self._open_connections: set[asyncio.Task[None]] = set()
+        # Each response is one write, so that no connection has work that could be lost.
+        self._table = ConnectionTable[asyncio.Task[None]](
+            total=MAX_CONNECTIONS, per_client=MAX_CONNECTIONS, is_idle=lambda _task: True
+        )
         self._paths: Final = {"/livez": self.livez, "/readyz": self.readyz, "/metrics": self.metrics}
         self.port = 0
 
@@ -293,17 +301,19 @@ class HealthServer:
         return HealthResponse(200, METRICS_TYPE, self._metrics())
 
     async def _on_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._open_connections) >= MAX_CONNECTIONS:
-            writer.close()
-            return
         task = asyncio.current_task()
         assert task is not None
         self._open_connections.add(task)
+        address = writer.get_extra_info("peername")
+        displaced = self._table.admit(client_of(str(address[0])) if address else "", task).displaced
+        if displaced is not None:
+            displaced.cancel()
         try:
             with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(CONNECTION_TIMEOUT_SECONDS):
                     await self._serve(reader, writer)
         finally:
+            self._table.remove(task)
             self._open_connections.discard(task)
             writer.close()
 

@@ -14,6 +14,8 @@ from strider.messaging.errors import StartRefused
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 
+from .http_connection import ConnectionLimits, connection_class
+
 GRACE_SECONDS: Final = 3
 """For requests in flight when the process stops; the runtime gives a part 5 s to close."""
 _POLL_SECONDS: Final = 0.02
@@ -33,12 +35,13 @@ class _Server(uvicorn.Server):
 class HttpServer:
     """Serves an application from `start` until `close`."""
 
-    def __init__(self, app: Any, *, host: str, port: int, max_connections: int) -> None:
+    def __init__(self, app: Any, *, host: str, port: int, limits: ConnectionLimits) -> None:
         self._host = host
         self._port = port
         self._server = _Server(
             uvicorn.Config(
                 app,
+                http=connection_class(limits),
                 log_config=None,
                 log_level="warning",
                 access_log=False,
@@ -46,7 +49,6 @@ class HttpServer:
                 ws="none",
                 server_header=False,
                 proxy_headers=False,
-                limit_concurrency=max_connections,
                 timeout_graceful_shutdown=GRACE_SECONDS,
             )
         )

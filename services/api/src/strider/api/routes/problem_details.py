@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from starlette.requests import ClientDisconnect
 
 from strider.api.core import InvalidBodyError, InvalidCursorError, InvalidFilterError
 from strider.messaging.errors import Unavailable
@@ -98,6 +99,11 @@ def install_problem_handlers(app: FastAPI) -> None:
 
 
 def _install_callers_mistakes(app: FastAPI) -> None:
+    @app.exception_handler(ClientDisconnect)
+    async def _left(_request: Request, _failure: Exception) -> Response:
+        # The response reaches no client; without this handler each such client would log a fault of the API.
+        return problem(408, "the request ended before its body was complete")
+
     @app.exception_handler(RequestValidationError)
     async def _invalid(_request: Request, failure: RequestValidationError) -> Response:
         return problem(

@@ -2,6 +2,7 @@
 
 | module | what it reaches into |
 |---|---|
+| access_requests | the administrator's connection; frames of protocol.admin |
 | batching_pace | Fetcher._get_actions_per_node, MessageAccumulator.drain_by_nodes |
 | bounded_decompression | record.default_records and .legacy_records, decoding functions |
 | closed_connections | conn.AIOKafkaConnection.send, ._send_sasl_token |
