@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,11 +67,16 @@ def test_a_text_that_is_no_url_is_explained_without_a_server() -> None:
     result = CliRunner().invoke(app, ["explain", "ftp://a.test/"])
 
     assert result.exit_code == 2
-    assert "'ftp://a.test/' is not a URL that a crawler takes: refused_scheme" in result.stderr
-    assert [line.split()[:2] for line in result.stdout.splitlines()[:2]] == [
-        ["step", "result"],
-        ["normalise", "no"],
-    ]
+    assert (result.stdout, len(result.stderr.splitlines())) == ("", 1)
+    assert "'ftp://a.test/' is refused (refused_scheme): only http and https are crawled" in result.stderr
+
+
+def test_a_refused_url_is_explained_as_json_too() -> None:
+    result = CliRunner().invoke(app, ["explain", "ftp://a.test/", "--json"])
+
+    step = json.loads(result.stdout)["normalization"]
+    assert (result.exit_code, step["step"], step["result"]) == (2, "normalization", "no")
+    assert "refused_scheme" in step["text"]
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def block(
     about: dict[str, Any] = {"until_ms": until_ms, "reason": reason}
     group = run_with_broker(bootstrap, lambda target: _block(target, name, **about))
     if as_json:
-        print_json({"group": group, "wish": JobEventKind.BLOCK_HOST.value, **about})
+        print_json({"group": group, "command": JobEventKind.BLOCK_HOST.value, **about})
     else:
         until = time_text(time_of_ms(until_ms)) if until_ms else "it is unblocked"
         print_text(f"{group} is blocked until {until}")
@@ -101,7 +101,7 @@ def unblock(name: Host, bootstrap: Bootstrap = "", as_json: AsJson = False) -> N
     if as_json:
         rests_until_ms = record.blocked_until_ms if record is not None else 0
         state = {"was_blocked": is_barred, "rests_until_ms": rests_until_ms}
-        print_json({"group": group, "wish": JobEventKind.UNBLOCK_HOST.value, **state})
+        print_json({"group": group, "command": JobEventKind.UNBLOCK_HOST.value, **state})
     else:
         print_text(unblocked_text(group, record, is_barred=is_barred, now_ms=now_ms))
 
