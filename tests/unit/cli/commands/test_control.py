@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from strider.cli.app import app
 from strider.cli.commands.frontier import absent_text
-from strider.cli.commands.hosts import host_lines, unblocked_text
+from strider.cli.commands.hosts import host_lines, idle_delay_seconds, unblocked_text
 from strider.cli.commands.runs import RunView, shown_fields
 from strider.contracts.generated.events import HostRecorded
 from strider.frontier.redis.admin import ABSENT, READY, ShardState
@@ -119,6 +119,15 @@ def test_of_an_unknown_host_nothing_is_shown() -> None:
     assert host_lines([], replace(unknown, queued=2), now_ms=9) == [
         "2 queued, 0 of 1 requests in flight; the next request may be sent now."
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds"), [pytest.param("group", 5.0, id="own"), pytest.param("robots", 2.0, id="no-record")]
+)
+def test_an_idle_host_has_the_delay_of_its_record_else_of_the_settings(kind: str, seconds: float) -> None:
+    record = HostRecorded(kind, "a.test", 1, delay_seconds=5.0)
+
+    assert idle_delay_seconds([record], 2.0) == seconds
 
 
 def test_more_shards_than_the_frontier_has_are_named() -> None:

@@ -155,7 +155,14 @@ async def load_group(
     records = await frontier.read_latest(HOSTS, [shard])
     about = [record for record in records if record.group == group]
     about.sort(key=lambda record: (record.kind != HostRecordKind.GROUP, record.origin))
-    return about, await frontier.inspection.host_group(shard, group)
+    delay_ms = round(idle_delay_seconds(about, frontier.host_delay_seconds) * 1000)
+    return about, await frontier.inspection.host_group(shard, group, default_delay_ms=delay_ms)
+
+
+def idle_delay_seconds(records: Sequence[HostRecorded], default_seconds: float) -> float:
+    """Return the crawl delay of a host without live state: that of its record, else that of the settings."""
+    own = (record.delay_seconds for record in records if record.kind == HostRecordKind.GROUP)
+    return next(own, default_seconds)
 
 
 def parse_group(target: BrokerTarget, name: str) -> str:
