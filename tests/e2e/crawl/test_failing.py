@@ -86,8 +86,8 @@ def test_a_reader_that_goes_away_ends_the_crawl(site: ServedSite) -> None:
     ("arguments", "line"),
     [
         pytest.param((), "no start URL", id="no-url"),
-        pytest.param(("ht!tp://x",), "is not a URL to crawl", id="no-url-at-all"),
-        pytest.param(("ftp://example.com/",), "is not a URL to crawl", id="another-scheme"),
+        pytest.param(("ht!tp://x",), "is not a URL (bad_url)", id="no-url-at-all"),
+        pytest.param(("ftp://example.com/",), "is refused (refused_scheme)", id="another-scheme"),
         pytest.param(("http://a.test/", "-o", "/nowhere/out"), "/nowhere/out: No such file", id="no-folder"),
         pytest.param(("http://a.test/", "-o", "/"), "/: Is a directory", id="a-folder"),
         pytest.param(

@@ -29,3 +29,15 @@ async def test_requests_on_the_bus_and_at_fetchers_are_counted_apart(redis: Redi
     expected = [where.get(each.entry.url_key, "waiting") for each in entries]
     assert list(places.values()) == [*expected, ""]
     assert requests == {"news-1": OutstandingRequests(issued=1, started=1)}
+
+
+async def test_a_group_without_live_state_has_the_delay_that_its_reader_knows(redis: Redis) -> None:
+    """A group with a queue has its own, here that of its working set."""
+    frontier, inspector = await opened(redis), ShardInspector(redis)
+    await frontier.accept(SHARD, EPOCH, [accepted(1, "busy.test")])
+
+    groups = [
+        await inspector.host_group(SHARD, name, default_delay_ms=5_000) for name in ("busy.test", "idle.test")
+    ]
+
+    assert [(group.delay_ms, group.queued) for group in groups if group] == [(0, 1), (5_000, 0)]

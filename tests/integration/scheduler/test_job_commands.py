@@ -85,13 +85,13 @@ async def test_people_stop_what_runs(place: CrawlOnServers, process: SchedulerPr
     assert (await strider("hosts", "show", first))["records"][0]["is_active"] is False
 
     told = await strider("explain", f"http://{first}/{MANY - 1}")
-    words = {each["step"]: each["word"] for each in told["jobs"][place.name]}
+    words = {each["step"]: each["result"] for each in told["jobs"][place.name]}
     assert words == {
         "address": "yes",
         "scope": "yes",
         "depth": "yes",
         "frontier": "yes",
-        "wish": "yes",
+        "command": "yes",
         "robots": "yes",
         "politeness": "waits",
     }

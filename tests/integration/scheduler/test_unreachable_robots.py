@@ -76,7 +76,7 @@ async def test_waiting_entries_and_their_decisions_name_robots_also_after_a_rest
         )
         steps = (await printed_json("explain", url))["jobs"][crawl.name]
         (step,) = (step for step in steps if step["step"] == "robots")
-        assert step["says"].partition(",")[0] in {
+        assert step["text"].partition(",")[0] in {
             f"robots.txt of {origin}: status 503",
             f"robots_unreachable; robots.txt of {origin}: status 503",
         }

@@ -1,8 +1,7 @@
-"""Arguments as they are typed: URLs without a scheme, and names that do not exist. Pure."""
+"""Names as they are typed: the one that was probably meant, where a name does not exist. Pure."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
@@ -11,9 +10,6 @@ CUTOFF: Final = 0.6
 """Least similarity of a suggestion, 0 to 1."""
 MAX_LISTED: Final = 12
 """Known names that are listed where none is similar."""
-
-_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:(?!\d+(?:/|$))", re.IGNORECASE)
-"""Beginning of a URL; what follows the colon of a bare host name is a port."""
 
 
 def closest(name: str, known: Iterable[str], *, cutoff: float = CUTOFF) -> str:
@@ -30,17 +26,3 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
         return f"no {kind} {name!r}; did you mean {near}?"
     listed = ", ".join(names[:MAX_LISTED]) + (", …" if len(names) > MAX_LISTED else "")
     return f"no {kind} {name!r}; there are: {listed or 'none'}"
-
-
-def has_scheme(text: str) -> bool:
-    """Return whether a text begins with a scheme (`mailto:` too), and not with a host and port."""
-    return bool(_SCHEME.match(text))
-
-
-def complete_url(text: str) -> str:
-    """Return the URL with its scheme; raises ValueError with one sentence."""
-    if text == "-":
-        raise ValueError("'-' is not a URL: give URLs as arguments, this command reads none from a pipe")
-    if text.startswith(("/", "?", "#")):
-        raise ValueError(f"{text[:200]!r} is not a URL: give all of it, https://host{text[:40]}")
-    return text if has_scheme(text) else f"https://{text}"

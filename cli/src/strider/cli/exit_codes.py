@@ -28,7 +28,8 @@ EXIT_MEANINGS: Final = MappingProxyType(
         ),
         CommandExit.USAGE: (
             "Wrong usage or settings, or a file that cannot be read; one line on stderr names the option or "
-            "variable. Of a list, the valid lines were processed."
+            "variable, and nothing was done. Only `seeds add` has published the valid lines of its list; in "
+            "the lists of `crawl` and `parse` an invalid line is a result with its reason."
         ),
         CommandExit.UNAVAILABLE: (
             "A server that the command needs does not answer (Kafka, PostgreSQL, Redis), or a needed program "

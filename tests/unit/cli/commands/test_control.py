@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from typer.testing import CliRunner
 
 from strider.cli.app import app
 from strider.cli.commands.frontier import absent_text
-from strider.cli.commands.hosts import host_lines, unblocked_text
+from strider.cli.commands.hosts import host_lines, idle_delay_seconds, unblocked_text
 from strider.cli.commands.runs import RunView, shown_fields
 from strider.contracts.generated.events import HostRecorded
 from strider.frontier.redis.admin import ABSENT, READY, ShardState
@@ -66,11 +67,16 @@ def test_a_text_that_is_no_url_is_explained_without_a_server() -> None:
     result = CliRunner().invoke(app, ["explain", "ftp://a.test/"])
 
     assert result.exit_code == 2
-    assert "'ftp://a.test/' is not a URL that a crawler takes: refused_scheme" in result.stderr
-    assert [line.split()[:2] for line in result.stdout.splitlines()[:2]] == [
-        ["step", "result"],
-        ["normalise", "no"],
-    ]
+    assert (result.stdout, len(result.stderr.splitlines())) == ("", 1)
+    assert "'ftp://a.test/' is refused (refused_scheme): only http and https are crawled" in result.stderr
+
+
+def test_a_refused_url_is_explained_as_json_too() -> None:
+    result = CliRunner().invoke(app, ["explain", "ftp://a.test/", "--json"])
+
+    step = json.loads(result.stdout)["normalization"]
+    assert (result.exit_code, step["step"], step["result"]) == (2, "normalization", "no")
+    assert "refused_scheme" in step["text"]
 
 
 @pytest.mark.parametrize(
@@ -113,6 +119,15 @@ def test_of_an_unknown_host_nothing_is_shown() -> None:
     assert host_lines([], replace(unknown, queued=2), now_ms=9) == [
         "2 queued, 0 of 1 requests in flight; the next request may be sent now."
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds"), [pytest.param("group", 5.0, id="own"), pytest.param("robots", 2.0, id="no-record")]
+)
+def test_an_idle_host_has_the_delay_of_its_record_else_of_the_settings(kind: str, seconds: float) -> None:
+    record = HostRecorded(kind, "a.test", 1, delay_seconds=5.0)
+
+    assert idle_delay_seconds([record], 2.0) == seconds
 
 
 def test_more_shards_than_the_frontier_has_are_named() -> None:

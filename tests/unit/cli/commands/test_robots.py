@@ -119,7 +119,7 @@ def test_rules_behind_the_limit_do_not_exist(tmp_path: Path) -> None:
     ("typed", "why"),
     [
         pytest.param("/private/", "give all of it, https://host/private/", id="a-path-alone"),
-        pytest.param("mailto:me@a.test", "only http and https have a robots.txt", id="another-scheme"),
+        pytest.param("mailto:me@a.test", "only http and https are crawled", id="another-scheme"),
         pytest.param("", "is not a URL", id="nothing"),
     ],
 )

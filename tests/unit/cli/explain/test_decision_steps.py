@@ -65,7 +65,7 @@ def test_every_command_about_a_run_is_shown(standing: RunState) -> None:
     found = {each.step: each for each in decision_steps(known)}
 
     words = {RunState.RUNS: ("yes", "run run is running"), RunState.PAUSED: ("waits", "run run is paused")}
-    assert (found["wish"].result, found["wish"].text.partition(":")[0]) == words.get(
+    assert (found["command"].result, found["command"].text.partition(":")[0]) == words.get(
         standing, ("no", f"run run is {standing.value}")
     )
 

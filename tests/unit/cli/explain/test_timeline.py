@@ -207,7 +207,7 @@ def test_a_text_that_is_no_url_has_its_refusals_shown() -> None:
     refusal = decision_fact(a_decision(execution_id="", reason="refused_scheme", detail="other"))
 
     assert timeline_text(subject, LookupResult((refusal,))).splitlines()[:2] == [
-        "'ftp://a.test/' is not a URL that a crawler takes: refused_scheme. Its scheme is not crawled.",
+        "'ftp://a.test/' is refused (refused_scheme): only http and https are crawled",
         "",
     ]
 
@@ -363,12 +363,12 @@ def test_json_output_has_the_same_facts() -> None:
 
     document = json.loads(timeline_json(SUBJECT, answers))
 
-    assert {name: document[name] for name in ("url", "url_key", "host", "known", "not_asked")} == {
+    assert {name: document[name] for name in ("url", "url_key", "host", "known", "not_read")} == {
         "url": URL,
         "url_key": KEY,
         "host": "www.example.org",
         "known": True,
-        "not_asked": ["the log could not be asked: x"],
+        "not_read": ["the log could not be asked: x"],
     }
     (fact,) = document["facts"]
     assert (fact["at"], fact["by"], fact["kind"], fact["details"]["reason"]) == (
@@ -382,16 +382,19 @@ def test_json_output_has_the_same_facts() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        pytest.param("example.org/x", "bad_url; did you mean https://example.org/x?", id="without-scheme"),
-        pytest.param("ftp://b.test/", "refused_scheme. Its scheme is not crawled.", id="scheme"),
-        pytest.param("mailto:a@b.test", "refused_scheme. Its scheme is not crawled.", id="no-page"),
+        pytest.param(
+            "example.org/x",
+            "(bad_url): it has no scheme; did you mean https://example.org/x?",
+            id="without-scheme",
+        ),
+        pytest.param("ftp://b.test/", "(refused_scheme): only http and https are crawled", id="scheme"),
+        pytest.param("mailto:a@b.test", "(refused_scheme): only http and https are crawled", id="no-page"),
         pytest.param(
             f"https://b.test/{'x' * 9000}",
-            f"'https://b.test/{'x' * 185}…' is not a URL that a crawler takes: url_too_long."
-            " It is longer than the limit.",
+            f"'https://b.test/{'x' * 185}…' is refused (url_too_long): it is longer than 2,048 bytes",
             id="too-long",
         ),
-        pytest.param("", "bad_url", id="nothing"),
+        pytest.param("", "(bad_url): it is empty", id="nothing"),
     ],
 )
 def test_what_is_no_url_is_wrong_usage(text: str, sentence: str) -> None:
@@ -443,7 +446,7 @@ def test_the_output_of_a_crawl_is_searched(tmp_path: Path) -> None:
     no_url = run("ftp://www.example.org/", "--from", str(path))
 
     document = json.loads(out)
-    assert (code, [fact["says"] for fact in document["facts"]]) == (
+    assert (code, [fact["text"] for fact in document["facts"]]) == (
         0,
         [f"reports redirected. Redirects to: {URL}.", "reports page. Status: 200."],
     )

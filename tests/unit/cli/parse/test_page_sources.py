@@ -60,7 +60,7 @@ def test_a_gzipped_file_travels_as_a_server_would_have_sent_it(tmp_path: Path) -
         pytest.param(PageSource("/nowhere/a"), "/nowhere/a: No such file or directory", id="no file"),
         pytest.param(PageSource("/"), "/: Is a directory", id="directory"),
         pytest.param(PageSource("/nowhere\0"), "embedded null byte", id="no name"),
-        pytest.param(PageSource(__file__, "mailto:x"), "'mailto:x' is not a URL", id="no URL"),
+        pytest.param(PageSource(__file__, "mailto:x"), "'mailto:x' is refused", id="no URL"),
         pytest.param(PageSource("a", problem="as it was"), "as it was", id="known before"),
     ],
 )

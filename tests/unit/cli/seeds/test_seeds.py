@@ -127,11 +127,14 @@ def test_without_a_key_a_line_beyond_the_limits_of_raw_seeds_is_refused() -> Non
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("no url", "'no url': not a URL"),
-        ("word", "'word': without a scheme; did you mean https://word/?"),
-        ("http://a..b/", "'http://a..b/': invalid host name"),
-        ("ftp://a.test/", "'ftp://a.test/': only http and https are crawled"),
-        ("http://169.254.169.254/", "'http://169.254.169.254/': a metadata service is never crawled"),
+        ("no url", "'no url' is not a URL (bad_url): check its host and port"),
+        ("word", "'word' is not a URL (bad_url): it has no scheme; did you mean https://word/?"),
+        ("http://a..b/", "'http://a..b/' is not a URL (bad_url): its host name is invalid"),
+        ("ftp://a.test/", "'ftp://a.test/' is refused (refused_scheme): only http and https are crawled"),
+        (
+            "http://169.254.169.254/",
+            "'http://169.254.169.254/' is refused (policy_blocked): a metadata service is never crawled",
+        ),
         ("https://a.test/\x07", "url contains a control character"),
         ('{"url": 7}', "url is the number 7, expected a text"),
         ('{"url": "https://a.test/", "max_deph": 1}', "'max_deph'; did you mean 'max_depth'?"),
@@ -278,7 +281,9 @@ async def test_good_lines_are_sent_in_order_and_bad_ones_are_reported() -> None:
     await sender.send(given(*urls[:2_500], "ftp://a.test/", *urls[2_500:]))
 
     assert [url for url, _ in result.sent] == urls
-    assert result.bad == [BadLine("-:2501", "'ftp://a.test/': only http and https are crawled")]
+    assert result.bad == [
+        BadLine("-:2501", "'ftp://a.test/' is refused (refused_scheme): only http and https are crawled")
+    ]
     assert (sender.counters.sent, sender.counters.bad) == (5_000, 1)
     records = {
         (record.topic, log.partition, record.offset): record

@@ -23,7 +23,7 @@ from tests.unit.indexer.events import FETCHED_AT_MS, URL, a_host, an_entry, key
 @pytest.mark.req(
     "S3.5.8", part="url, hash, domain, priority, depth, status and the times of discovery and update"
 )
-@pytest.mark.req("S3.6.2", part="the domain; URLs as they are fetched, not normalised")
+@pytest.mark.req("S3.6.2", part="the domain; URLs as they are fetched, not normalized")
 @pytest.mark.req("S3.6.7", part="the column, as an entry says it")
 def test_an_entry_becomes_a_row() -> None:
     entry = an_entry(

@@ -36,7 +36,7 @@ def to(href: str, text: str = "", rel: str = "", region: int = ELSEWHERE) -> Anc
         pytest.param("../up", "https://site.test/up", id="up"),
         pytest.param("//other.test/x", "https://other.test/x", id="without-scheme"),
         pytest.param("?q=1", "https://site.test/folder/page.html?q=1", id="query-only"),
-        pytest.param("HTTP://Other.TEST:80/a#part", "http://other.test/a", id="normalised"),
+        pytest.param("HTTP://Other.TEST:80/a#part", "http://other.test/a", id="normalized"),
         pytest.param("/a?utm_source=x&b=1", "https://site.test/a?b=1", id="without-tracking"),
         pytest.param("  /a b ", "https://site.test/a%20b", id="spaces"),
         pytest.param("http://127.0.0.1/admin", "http://127.0.0.1/admin", id="private-is-judged-elsewhere"),

@@ -1,4 +1,4 @@
-"""Each crawl spec of a run has a budget of its own: seeds with other limits end nothing that was submitted."""
+"""Each crawl spec of a run has a budget of its own: seeds with other limits end nothing of the run."""
 
 from __future__ import annotations
 

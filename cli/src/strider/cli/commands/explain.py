@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -32,9 +32,6 @@ from .hosts import load_group, parse_group
 
 app = typer.Typer(add_completion=False)
 
-STEP_NAMES: Final = {"wish": "command"}
-"""Step → its name in the text output, where that of the JSON output is not the word of the field."""
-
 
 @app.command()
 def explain(  # noqa: PLR0917  # options, which are given by name
@@ -56,8 +53,8 @@ def explain(  # noqa: PLR0917  # options, which are given by name
         jobs = run_with_broker(bootstrap, lambda target: _load_steps(target, subject, job, spec, page))
     if as_json:
         by_job = {name: [each.to_json() for each in found] for name, found in jobs.items()}
-        print_json({"url": subject.url, "normalise": first.to_json(), "jobs": by_job})
-    else:
+        print_json({"url": subject.url, "normalization": first.to_json(), "jobs": by_job})
+    elif not subject.refusal:
         _print_steps([first] if len(jobs) != 1 else [first, *next(iter(jobs.values()))])
         for name, found in jobs.items() if len(jobs) > 1 else ():
             print_text(f"in job {name}:")
@@ -148,10 +145,10 @@ async def _read_entries(frontier: FrontierClient, subject: UrlSubject, job: str)
 
 def _normalization(subject: UrlSubject) -> DecisionStep:
     if subject.refusal:
-        return DecisionStep("normalise", "no", subject.refusal)
-    return DecisionStep("normalise", "yes", f"fetched as {subject.url}, key {subject.key}")
+        return DecisionStep("normalization", "no", subject.refusal)
+    return DecisionStep("normalization", "yes", f"fetched as {subject.url}, key {subject.key}")
 
 
 def _print_steps(steps: Sequence[DecisionStep]) -> None:
-    rows = [(STEP_NAMES.get(step.step, step.step), step.result, step.text) for step in steps]
+    rows = [(step.step, step.result, step.text) for step in steps]
     print_table(("step", "result", "reason"), rows, wrapped=("reason",))

@@ -130,21 +130,17 @@ async def _fetch(
 ) -> bool:
     """Fetch and print; returns whether every URL was fetched or has not changed."""
     from strider.cli.fetch import client, report  # noqa: PLC0415  # as above
+    from strider.cli.typed_urls import announce  # noqa: PLC0415
     from strider.runtime.clocks import SystemClock  # noqa: PLC0415
-    from strider.urls import RefusedUrl  # noqa: PLC0415
 
     log_to_stderr("error")
     settings, clock = client.load_fetcher_settings(overrides), SystemClock()
-    found = [(text, client.parse_url_argument(text, settings)) for text in texts]
+    found = [(text, announce(client.parse_url_argument(text, settings))) for text in texts]
     fetcher = client.SingleFetcher(settings, clock=clock)
     is_complete = True
     try:
         for text, url in found:
-            attempts: tuple[FetchAttempt, ...] = (
-                (client.refused_attempt(text, url, options, clock=clock),)
-                if isinstance(url, RefusedUrl)
-                else await fetcher.fetch(url, options)
-            )
+            attempts: tuple[FetchAttempt, ...] = await fetcher.fetch(url.wire, options)
             result = report.fetch_report(text, attempts, options=options, settings=settings)
             lines = [json_text(result)] if as_json else report.report_lines(result)
             print_text("\n".join(lines), flush=True)

@@ -87,7 +87,7 @@ def block(
     about: dict[str, Any] = {"until_ms": until_ms, "reason": reason}
     group = run_with_broker(bootstrap, lambda target: _block(target, name, **about))
     if as_json:
-        print_json({"group": group, "wish": JobEventKind.BLOCK_HOST.value, **about})
+        print_json({"group": group, "command": JobEventKind.BLOCK_HOST.value, **about})
     else:
         until = time_text(time_of_ms(until_ms)) if until_ms else "it is unblocked"
         print_text(f"{group} is blocked until {until}")
@@ -101,7 +101,7 @@ def unblock(name: Host, bootstrap: Bootstrap = "", as_json: AsJson = False) -> N
     if as_json:
         rests_until_ms = record.blocked_until_ms if record is not None else 0
         state = {"was_blocked": is_barred, "rests_until_ms": rests_until_ms}
-        print_json({"group": group, "wish": JobEventKind.UNBLOCK_HOST.value, **state})
+        print_json({"group": group, "command": JobEventKind.UNBLOCK_HOST.value, **state})
     else:
         print_text(unblocked_text(group, record, is_barred=is_barred, now_ms=now_ms))
 
@@ -155,7 +155,14 @@ async def load_group(
     records = await frontier.read_latest(HOSTS, [shard])
     about = [record for record in records if record.group == group]
     about.sort(key=lambda record: (record.kind != HostRecordKind.GROUP, record.origin))
-    return about, await frontier.inspection.host_group(shard, group)
+    delay_ms = round(idle_delay_seconds(about, frontier.host_delay_seconds) * 1000)
+    return about, await frontier.inspection.host_group(shard, group, default_delay_ms=delay_ms)
+
+
+def idle_delay_seconds(records: Sequence[HostRecorded], default_seconds: float) -> float:
+    """Return the crawl delay of a host without live state: that of its record, else that of the settings."""
+    own = (record.delay_seconds for record in records if record.kind == HostRecordKind.GROUP)
+    return next(own, default_seconds)
 
 
 def parse_group(target: BrokerTarget, name: str) -> str:

@@ -21,7 +21,8 @@ from strider.cli.fetch.settings import (
     apply_overrides,
     setting_overrides,
 )
-from strider.cli.output import fail
+from strider.cli.output import fail, warn
+from strider.cli.typed_urls import announce
 from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.fetcher.adapters.http.tls import make_tls_context
@@ -176,7 +177,7 @@ def _read_seeds(urls: Sequence[str], from_file: Path | None) -> Iterator[str]:
         if url == "-":
             yield from _read_url_lines(sys.stdin.buffer, "standard input")
         else:
-            yield parse_seed(url)
+            yield announce(parse_seed(url)).wire
     if from_file is None:
         return
     try:
@@ -187,6 +188,7 @@ def _read_seeds(urls: Sequence[str], from_file: Path | None) -> Iterator[str]:
 
 
 def _read_url_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
+    has_note = False
     for number, line in enumerate(lines, 1):
         try:
             text = line.decode("utf-8-sig").strip()
@@ -195,7 +197,11 @@ def _read_url_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
                 f"{name}: line {number} is not UTF-8; expected one URL per line"
             ) from failure
         if text and not text.startswith("#"):
-            yield parse_listed_seed(text)
+            seed = parse_listed_seed(text)
+            if seed.note and not has_note:
+                warn(f"{name}:{number}: {seed.note}; so are further lines without a scheme")
+                has_note = True
+            yield seed.wire
 
 
 def parse_headers(texts: Sequence[str]) -> Mapping[str, str]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
-from strider.cli.fetch.settings import is_loopback
 from strider.cli.output import ProgressLine, counted
+from strider.cli.typed_urls import is_loopback
 from strider.contracts.seed_limits import DEEP_CRAWL_DEPTH
 from strider.runtime.settings.base import CrawlSettings
 from strider.scheduler.core.hosts.robots_waits import RobotsWait

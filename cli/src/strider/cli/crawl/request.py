@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from strider.cli.arguments import has_scheme
+from strider.cli.typed_urls import BadTypedUrl, TypedUrl, read_url
 from strider.contracts.crawl_specs import spec_id
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
-from strider.urls import InvalidPattern, RefusedUrl, compile_patterns, to_wire_url
+from strider.urls import InvalidPattern, compile_patterns
 
 JOB_ID = "crawl"
 
@@ -17,8 +17,6 @@ _OPTIONS = {"include": "--include", "exclude": "--exclude"}
 
 MAX_LISTED_CHARS = 4096
 """Of a line of a list that is no URL; longer than any URL may be, so that it is refused for its length."""
-MAX_SHOWN_CHARS = 200
-"""Of a typed text in an error message."""
 
 
 class BadCrawlRequest(Exception):
@@ -72,23 +70,17 @@ def make_request(seeds: Iterable[str], spec: CrawlSpecDeclared) -> CrawlRequest:
     return CrawlRequest(found, replace(spec, crawl_spec_id=spec_id(spec)))
 
 
-def parse_seed(text: str) -> str:
-    """Parse a typed URL; a bare host name means https. Raises BadCrawlRequest."""
-    wanted = text.strip()
-    if not has_scheme(wanted) and "://" not in wanted.partition("?")[0]:
-        wanted = f"https://{wanted.removeprefix('//')}"
-    found = to_wire_url(wanted)
-    if isinstance(found, RefusedUrl):
-        detail = f": {found.detail}" if found.detail else ""
-        raise BadCrawlRequest(
-            f"{text.strip()[:MAX_SHOWN_CHARS]!r} is not a URL to crawl ({found.reason}{detail})"
-        )
-    return found
+def parse_seed(text: str) -> TypedUrl:
+    """Parse a typed URL. Raises BadCrawlRequest."""
+    try:
+        return read_url(text)
+    except BadTypedUrl as wrong:
+        raise BadCrawlRequest(str(wrong)) from wrong
 
 
-def parse_listed_seed(text: str) -> str:
+def parse_listed_seed(text: str) -> TypedUrl:
     """Parse a URL of a list; an invalid one stays as it is, and its record has the reason."""
     try:
-        return parse_seed(text)
-    except BadCrawlRequest:
-        return text.strip()[:MAX_LISTED_CHARS]
+        return read_url(text)
+    except BadTypedUrl:
+        return TypedUrl(text, text.strip()[:MAX_LISTED_CHARS])

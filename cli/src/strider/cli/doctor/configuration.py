@@ -175,8 +175,8 @@ def _check_owner_key(environment: Mapping[str, str], directory: Path) -> Sequenc
         _finding(
             name,
             CheckStatus.WARNING,
-            "STRIDER_OWNER_KEY is not set: seeds from here are raw, with names that begin with raw. and within "
-            "the limits STRIDER_SEEDS_*; without it link-ingestion refuses signed seeds",
+            "STRIDER_OWNER_KEY is not set: seeds from here are raw, with names that begin with raw. and "
+            "within the limits STRIDER_SEEDS_*; without it link-ingestion refuses signed seeds",
             "set it here, for link-ingestion and for the API, or run: strider up",
         )
     ]

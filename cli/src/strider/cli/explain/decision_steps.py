@@ -1,10 +1,10 @@
 """Steps of the decision about a URL, in the order in which the crawler takes them.
 
-    normalise ─▶ address ─▶ scope ─▶ depth ─▶ frontier ─▶ `wish` ─▶ host ─▶ robots ─▶ politeness
+    normalization ─▶ address ─▶ scope ─▶ depth ─▶ frontier ─▶ command ─▶ robots ─▶ politeness
 
 The decisions are those of link-ingestion and of the scheduler, evaluated again with the log and the working
-set: nothing is decided here. A step whose input is not known is `unknown`. (`wish` is the job command that
-applies; the names of the steps are fields of `strider explain --json`.)
+set: nothing is decided here. A step whose input is not known is `unknown`. (`command` is the job command that
+applies.)
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class DecisionStep:
 
     def to_json(self) -> dict[str, str]:
         """Return the step under the field names of `strider explain --json`."""
-        return {"step": self.step, "word": self.result, "says": self.text}
+        return {"step": self.step, "result": self.result, "text": self.text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def _frontier_steps(evidence: UrlEvidence) -> Iterator[DecisionStep]:
     result = {RunState.RUNS: "yes", RunState.PAUSED: "waits"}.get(order.state, "no")
     detail = f", by {order.by}" if order.by else ""
     detail += f": {order.reason}" if order.reason else ""
-    yield DecisionStep("wish", result, f"run {entry.execution_id} {run_state_text(order.state)}{detail}")
+    yield DecisionStep("command", result, f"run {entry.execution_id} {run_state_text(order.state)}{detail}")
 
 
 def run_state_text(standing: RunState) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
-from strider.contracts.generated.enums import DecisionReason
+from strider.cli.typed_urls import refusal_text
 from strider.urls import (
     RefusedUrl,
     escape_unstorable,
@@ -16,11 +15,6 @@ from strider.urls import (
     url_hash,
     url_key_of,
 )
-
-from .facts import reason_text
-
-_MAX_SHOWN_CHARS: Final = 200
-"""Of a text that is not a URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +39,7 @@ def parse_subject(text: str) -> UrlSubject:
     typed = text.strip()
     shown, found = escape_unstorable(typed), to_wire_url(typed)
     if isinstance(found, RefusedUrl):
-        return UrlSubject(shown, refusal=_refusal(found, shown), text=shown)
+        return UrlSubject(shown, refusal=refusal_text(shown, found), text=shown)
     name = host_of(found)
     key = url_hash(url_key_of(found))
     return UrlSubject(found, key, origin_of(found), name, registrable_domain(name), text=shown)
-
-
-def _refusal(refused: RefusedUrl, text: str) -> str:
-    sentence = f"{_shortened(text)!r} is not a URL that a crawler takes: {refused.reason}"
-    if refused.reason != DecisionReason.BAD_URL:
-        return f"{sentence}. {reason_text(refused.reason)}"
-    guess = to_wire_url(f"https://{text}") if "://" not in text else refused
-    return sentence if isinstance(guess, RefusedUrl) else f"{sentence}; did you mean {guess}?"
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}…"

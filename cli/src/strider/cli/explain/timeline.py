@@ -40,7 +40,7 @@ def timeline_json(subject: UrlSubject, result: LookupResult) -> str:
             "host": subject.host,
             "known": result.has_url_facts,
             "facts": [_fact_json(fact) for fact in in_time_order(result.facts)],
-            "not_asked": list(result.unavailable),
+            "not_read": list(result.unavailable),
         },
         default=_json_value,
         ascii_only=False,
@@ -65,7 +65,7 @@ def _fact_json(fact: UrlFact) -> dict[str, Any]:
     return {
         "at": fact.at,
         "by": fact.reported_by,
-        "says": fact.text,
+        "text": fact.text,
         "kind": fact.kind,
         "job_id": fact.job_id,
         "execution_id": fact.execution_id,

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from strider.cli.arguments import complete_url
-from strider.contracts.generated.enums import DecisionReason, ErrorClass, FetchOutcome, RequestKind
+from strider.cli.typed_urls import BadTypedUrl, TypedUrl, is_loopback, read_url
+from strider.contracts.generated.enums import ErrorClass, FetchOutcome, RequestKind
 from strider.contracts.generated.events import FetchCompleted, FetchRequested
 from strider.fetcher.adapters import open_fetch_client, redirect_rules_of
 from strider.fetcher.adapters.proxies import pool as rotation
@@ -37,16 +37,14 @@ from strider.runtime.settings.loader import SettingsError, load_settings
 from strider.urls import (
     CLOUD_METADATA,
     PRIVATE,
-    RefusedUrl,
     host_kind,
     host_of,
     origin_of,
-    to_wire_url,
     url_hash,
     url_key_of,
 )
 
-from .settings import NO_CONTACT, NO_PROXY_NAMED, FetchSettingsError, apply_overrides, is_loopback
+from .settings import NO_CONTACT, NO_PROXY_NAMED, FetchSettingsError, apply_overrides
 
 EMPTY_HEAD: Final = ResponseHead(0, http_version="")
 
@@ -177,29 +175,18 @@ def load_fetcher_settings(overrides: Mapping[str, object]) -> FetcherSettings:
     return settings.model_copy(update={"crawl": crawl})
 
 
-def parse_url_argument(text: str, settings: FetcherSettings) -> str | RefusedUrl:
-    """Parse a URL argument; raises FetchUsageError where only loopback may be fetched without a contact."""
+def parse_url_argument(text: str, settings: FetcherSettings) -> TypedUrl:
+    """Parse a URL argument; raises FetchUsageError, also for another host than loopback without a contact."""
     try:
-        found = to_wire_url(complete_url(text))
-    except ValueError as wrong:
+        found = read_url(text)
+    except BadTypedUrl as wrong:
         raise FetchUsageError(str(wrong)) from wrong
-    if isinstance(found, RefusedUrl) or settings.crawl.contact or is_loopback(host_of(found)):
+    name = host_of(found.wire)
+    if settings.crawl.contact or is_loopback(name):
         return found
-    if host_kind(host_of(found)) in {PRIVATE, CLOUD_METADATA}:
+    if host_kind(name) in {PRIVATE, CLOUD_METADATA}:
         return found  # the fetcher decides whether it may be fetched
     raise FetchUsageError(NO_CONTACT)
-
-
-def refused_attempt(text: str, refused: RefusedUrl, options: FetchOptions, *, clock: Clock) -> FetchAttempt:
-    """Return the attempt for a text that is not fetched, as the fetcher reports such a URL."""
-    is_scheme = refused.reason == DecisionReason.REFUSED_SCHEME
-    failed = FailedFetch(
-        ErrorClass.REFUSED_SCHEME if is_scheme else ErrorClass.BAD_URL, _refusal_text(refused)
-    )
-    request = replace(
-        _fetch_request("http://localhost/", options, chain=(), number=0), url=text[:2048], origin=""
-    )
-    return _failed_attempt(request, failed, clock=clock)
 
 
 _ERROR_BY_PART: Final = {
@@ -221,17 +208,6 @@ def _failed_attempt(request: FetchRequested, failed: FailedFetch, *, clock: Cloc
     return FetchAttempt(
         interpret_result(request, failed, trace=made, rules=RedirectRules()).completed, EMPTY_HEAD, b""
     )
-
-
-_BAD_URL_DETAILS: Final = {"bad_host": "invalid host name"}
-
-
-def _refusal_text(refused: RefusedUrl) -> str:
-    if refused.reason == DecisionReason.REFUSED_SCHEME:
-        return "only http and https are fetched"
-    if refused.reason == DecisionReason.BAD_URL:
-        return f"not a URL: {_BAD_URL_DETAILS.get(refused.detail, 'check its host and port')}"
-    return refused.reason.replace("_", " ") + (f" ({refused.detail})" if refused.detail else "")
 
 
 def _fetch_request(url: str, options: FetchOptions, *, chain: tuple[str, ...], number: int) -> FetchRequested:

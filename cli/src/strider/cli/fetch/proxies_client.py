@@ -13,6 +13,7 @@ from typing import Any
 
 from strider.cli.connections import POSTGRES, open_postgres, require_address
 from strider.cli.output import log_to_stderr
+from strider.cli.typed_urls import announce
 from strider.contracts.generated.enums import FetchOutcome
 from strider.fetcher.adapters import FetchFailure
 from strider.fetcher.adapters.proxies.table_sync import proxy_row_of
@@ -137,12 +138,10 @@ async def _check_handshake(proxy: Proxy) -> dict[str, Any]:
 
 async def _check_page(proxy: Proxy, url: str) -> dict[str, Any]:
     settings = _proxy_settings()
-    found = parse_url_argument(url, settings)
-    if not isinstance(found, str):
-        raise FetchUsageError(f"{url} may not be fetched: {found.reason}")
+    found = announce(parse_url_argument(url, settings))
     fetcher = SingleFetcher(settings, clock=SystemClock(), proxy=proxy)
     try:
-        completed = (await fetcher.fetch(found, FetchOptions(follows_redirects=False)))[-1].completed
+        completed = (await fetcher.fetch(found.wire, FetchOptions(follows_redirects=False)))[-1].completed
     finally:
         await fetcher.close()
     if completed.outcome == FetchOutcome.POLICY_BLOCKED:

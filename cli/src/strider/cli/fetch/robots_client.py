@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import can_ada
 
-from strider.cli.arguments import complete_url
 from strider.cli.output import log_to_stderr
+from strider.cli.typed_urls import announce, read_url
 from strider.contracts.generated.enums import ErrorClass, RequestKind
 from strider.crawl.settings import PRODUCT, user_agent
 from strider.politeness.robots.decoding import decode_robots
@@ -26,7 +26,7 @@ from strider.politeness.robots.robots_txt import (
     truncate_robots,
 )
 from strider.runtime.clocks import SystemClock
-from strider.urls import RefusedUrl, origin_of
+from strider.urls import origin_of
 
 from .client import FetchOptions, SingleFetcher, load_fetcher_settings, parse_url_argument
 from .settings import setting_overrides
@@ -45,15 +45,8 @@ def agent_token(agent: str) -> str:
 
 
 def parse_url(text: str) -> can_ada.URL:
-    """Parse a URL; raises ValueError with one sentence."""
-    whole = complete_url(text)
-    try:
-        url = can_ada.parse(whole)
-    except (ValueError, TypeError):
-        raise ValueError(f"{text[:200]!r} is not a URL") from None
-    if url.protocol not in {"http:", "https:"}:
-        raise ValueError(f"{text[:200]!r}: only http and https have a robots.txt")
-    return url
+    """Parse a URL, and print how it was read; raises ValueError with one sentence."""
+    return can_ada.parse(announce(read_url(text)).text)
 
 
 def check_file(texts: Sequence[str], content: bytes, *, agent: str) -> list[dict[str, Any]]:
@@ -150,19 +143,13 @@ async def check_sites(
     settings = load_fetcher_settings(chosen)
     token = agent_token(agent or user_agent(settings.crawl))
     wanted = [(text, parse_url(text).href) for text in texts]
-    origins = {text: _origin(href, parse_url_argument(href, settings)) for text, href in wanted}
+    origins = {text: origin_of(parse_url_argument(href, settings).wire) for text, href in wanted}
     fetcher = SingleFetcher(settings, clock=SystemClock())
     try:
         known = {place: await _fetch_robots(fetcher, place) for place in dict.fromkeys(origins.values())}
     finally:
         await fetcher.close()
     return [_site_report(text, href, known[origins[text]], token=token) for text, href in wanted]
-
-
-def _origin(href: str, found: str | RefusedUrl) -> str:
-    if isinstance(found, RefusedUrl):
-        raise ValueError(f"{href[:200]!r} cannot be fetched: {found.reason}")  # noqa: TRY004  # wrong usage, not a wrong type
-    return origin_of(found)
 
 
 async def _fetch_robots(fetcher: SingleFetcher, origin_url: str) -> dict[str, Any]:

@@ -6,7 +6,6 @@ Decides which settings these are, and reports an invalid one under the name of i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from ipaddress import ip_address
 from typing import Final
 
 from pydantic import ValidationError
@@ -48,13 +47,3 @@ def apply_overrides(crawl: CrawlSettings, overrides: Mapping[str, object]) -> Cr
         wrong = failure.errors(include_url=False)[0]
         name = ".".join(map(str, wrong["loc"]))
         raise FetchSettingsError(f"{_OPTIONS.get(name, name)}: {validation_message(wrong)}") from failure
-
-
-def is_loopback(name: str) -> bool:
-    """Whether a host is this machine."""
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(name.strip("[]")).is_loopback
-    except ValueError:
-        return False

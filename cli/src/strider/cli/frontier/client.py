@@ -48,6 +48,8 @@ class FrontierClient:
     codec: Codec
     inspection: ShardInspector
     shards: int
+    host_delay_seconds: float
+    """Crawl delay of hosts without one of their own."""
 
     async def load_run_control(self) -> RunControl:
         """Read all job commands, and return the state that they put runs and hosts into."""
@@ -123,7 +125,11 @@ async def open_frontier_client(target: BrokerTarget) -> AsyncIterator[FrontierCl
             if not await bus.partition_count(JOB_EVENTS.name):
                 raise MissingTopic(JOB_EVENTS.name)
             yield FrontierClient(
-                bus, Codec(SchemaStore.bundled()), ShardInspector(redis), target.settings.run.shards
+                bus,
+                Codec(SchemaStore.bundled()),
+                ShardInspector(redis),
+                target.settings.run.shards,
+                target.settings.crawl.host_delay_seconds,
             )
         finally:
             await bus.close()

@@ -14,6 +14,7 @@ from typing import IO, Any
 from strider.cli.crawl.request import BadCrawlRequest, parse_seed
 from strider.cli.exit_codes import CommandExit
 from strider.cli.output import counted, fail, json_text, log_to_stderr, print_text, warn
+from strider.cli.typed_urls import refusal_text
 from strider.urls import RefusedUrl, to_wire_url
 
 from .fields import failed_fields, is_parsed, page_text
@@ -59,8 +60,8 @@ def _check(options: ParseOptions) -> None:
     exists = options.listed or options.page == STANDARD_INPUT or Path(options.page).is_file()
     if options.page and Path(options.page).is_dir():
         raise ParseUsageError(f"{options.page} is a directory; name a file, or many with --list")
-    if options.url and isinstance(to_wire_url(options.url), RefusedUrl):
-        raise ParseUsageError(f"--url {options.url[:200]!r} is not a URL of a page")
+    if options.url and isinstance(found := to_wire_url(options.url), RefusedUrl):
+        raise ParseUsageError(f"--url: {refusal_text(options.url, found)}")
     if not exists and not _is_url(options.page):
         raise ParseUsageError(f"{options.page}: no such file (a URL begins with http:// or https://)")
     _check_output(options)
@@ -92,7 +93,7 @@ async def _parse_one(options: ParseOptions) -> CommandExit:
 async def _parse_site(options: ParseOptions) -> dict[str, Any]:
     if options.url or options.content_type:
         raise ParseUsageError("--url and --content-type are for files: a site has both itself")
-    url = parse_seed(options.page)
+    url = parse_seed(options.page).wire
     try:
         page = await fetch_page(url, contact=options.contact, allow_private=options.allow_private)
     except BadPageSource as failure:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from strider.cli.typed_urls import refusal_text
 from strider.contracts.generated.events import PageFetched
 from strider.urls import RefusedUrl, host_of, to_wire_url, url_hash, url_key_of
 
@@ -119,5 +120,5 @@ def _page_url(text: str) -> str:
         return UNKNOWN_URL
     found = to_wire_url(text)
     if isinstance(found, RefusedUrl):
-        raise BadPageSource(f"{text[:200]!r} is not a URL ({found.reason})")
+        raise BadPageSource(refusal_text(text, found))
     return found

@@ -20,7 +20,7 @@ from functools import partial
 from threading import Thread
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from strider.cli.arguments import has_scheme
+from strider.cli.typed_urls import BadTypedUrl, read_url, refusal_text
 from strider.contracts import DecodeError
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
@@ -32,7 +32,15 @@ from strider.contracts.seed_limits import DEFAULT_DEPTH, seed_range_error
 from strider.contracts.seed_names import job_id_of_seed
 from strider.link_ingestion.core import RefusedSeed, SeedPosition, SeedRules, accept_seed
 from strider.messaging.ports import Header
-from strider.urls import PRIVATE, RefusedUrl, host_kind, host_of, to_wire_url
+from strider.urls import (
+    PRIVATE,
+    REFUSAL_DETAILS,
+    REFUSAL_REASONS,
+    RefusedUrl,
+    host_kind,
+    host_of,
+    to_wire_url,
+)
 
 from .credentials import SeedCredentials
 
@@ -126,13 +134,6 @@ _OPTIONS: Final = {"job_id": "--job", "headers": "--header", "extraction": "--ex
 _LEADING_FIELD: Final = re.compile(r"(?P<name>[a-z_]+)(?=[: ])")
 
 _NO_POSITION: Final = SeedPosition("", 0, 0)
-_REASON_TEXTS: Final = {
-    "bad_url": "not a URL",
-    "url_too_long": "longer than 2,048 bytes",
-    "refused_scheme": "only http and https are crawled",
-    "policy_blocked": "a metadata service is never crawled",
-    "bad_host": "invalid host name",
-}
 
 
 class InputLine(NamedTuple):
@@ -198,6 +199,8 @@ class SeedReader:
             return BadLine(line.place, failure.detail)
         except UnicodeEncodeError:
             return BadLine(line.place, "contains half of a surrogate pair")
+        except BadTypedUrl as refused:
+            return BadLine(line.place, str(refused))
         if reason := _refusal_of(seed, self._credentials):
             return BadLine(line.place, reason)
         note = note or _name_note(seed, self._credentials)
@@ -208,8 +211,8 @@ class SeedReader:
 
     def _fields_of(self, text: str) -> tuple[dict[str, Any], str]:
         if not text.startswith("{"):
-            url, note = _with_scheme(text)
-            return {"url": url}, note
+            typed = read_url(text)
+            return {"url": typed.text}, typed.note
         # The topic's own decoder first: it names the field that is wrong.
         self._codec.decode(SEEDS_SUBMITTED, text.encode())
         fields: dict[str, Any] = json.loads(text)
@@ -240,19 +243,6 @@ def parse_pairs(texts: Iterable[str], separator: str) -> dict[str, str]:
     return pairs
 
 
-def _with_scheme(text: str) -> tuple[str, str]:
-    """Return the URL with https:// where only the scheme is missing, and a warning about it."""
-    if "://" not in text and not has_scheme(text) and isinstance(to_wire_url(text), RefusedUrl):
-        guess = f"https://{text}"
-        if (
-            not isinstance(to_wire_url(guess), RefusedUrl)
-            and "." in text.partition("/")[0]
-            and " " not in text
-        ):
-            return guess, f"{text} is read as {guess}"
-    return text, ""
-
-
 def _refusal_of(seed: SeedSubmitted, credentials: SeedCredentials) -> str:
     """Return why link-ingestion would refuse the seed; empty where it would not."""
     spec_id = seed.crawl_spec_id or ""
@@ -269,8 +259,10 @@ def _refusal_of(seed: SeedSubmitted, credentials: SeedCredentials) -> str:
         return ""
     if result.reason == "bad_seed":
         return result.detail
-    text = _REASON_TEXTS.get(result.detail) or result.detail if result.reason == "bad_url" else ""
-    return f"{result.url[:120]!r}: {text or _REASON_TEXTS.get(result.reason, result.reason)}"
+    if result.reason in REFUSAL_REASONS:
+        detail = result.detail if result.detail in REFUSAL_DETAILS else ""
+        return refusal_text(result.url, RefusedUrl(result.reason, detail))
+    return f"{result.url[:120]!r}: {result.detail or result.reason}"
 
 
 def _name_note(seed: SeedSubmitted, credentials: SeedCredentials) -> str:

@@ -82,7 +82,7 @@ async def _read(options: TryOptions) -> dict[str, Any]:
 async def _load_page(options: TryOptions) -> PageFetched:
     if options.page.startswith(("http://", "https://")):
         return await fetch_page(
-            parse_seed(options.page), contact=options.contact, allow_private=options.allow_private
+            parse_seed(options.page).wire, contact=options.contact, allow_private=options.allow_private
         )
     return load_page(PageSource(options.page, options.url))
 

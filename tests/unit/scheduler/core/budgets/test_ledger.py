@@ -70,7 +70,7 @@ def test_the_time_of_a_run_begins_with_the_first_word_about_it() -> None:
 
 
 def test_the_budgets_of_two_specs_of_a_run_are_divided_apart() -> None:
-    """A claim under another spec changes neither limit, shares nor start; it exhausts its own budget alone."""
+    """A claim under another spec changes neither limit, shares nor start, and exhausts its own budget."""
     ledger, other = BudgetLedger(), BudgetKey(RUN, "other")
     ledger.apply(replace(WANT_6, at_ms=500))
     ledger.apply(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from strider.frontier.constants import DEFAULT_DELAY_MS, VISITED_TTL_MS
+from strider.frontier.constants import VISITED_TTL_MS
 from strider.storage.keys import FRONTIER_HEADER
 from strider.storage.redis import Redis
 
@@ -76,7 +76,7 @@ class ShardAdmin:
         reply: list[int] = await self._redis.run(
             frontier_function(name),
             keys=[FRONTIER_HEADER(shard)],
-            args=["", "", DEFAULT_DELAY_MS, VISITED_TTL_MS, *args],
+            args=["", "", "", VISITED_TTL_MS, *args],
         )
         return reply
 

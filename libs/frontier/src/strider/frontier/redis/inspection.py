@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from strider.frontier.constants import DEFAULT_DELAY_MS, VISITED_TTL_MS
+from strider.frontier.constants import VISITED_TTL_MS
 from strider.frontier.entry_encoding import SHARED_FIELDS
 from strider.messaging.errors import Unavailable
 from strider.storage.keys import FRONTIER_HEADER
@@ -84,9 +84,12 @@ class ShardInspector:
         unready = tuple(shard for shard, answer in zip(listed, answers, strict=True) if answer is None)
         return RunsSnapshot(dict(sorted(runs.items())), unready)
 
-    async def host_group(self, shard: int, name: str) -> HostGroupSnapshot | None:
-        """Return a host group; None where its shard is not ready."""
-        answer = await self._inspect(shard, name)
+    async def host_group(self, shard: int, name: str, *, default_delay_ms: int) -> HostGroupSnapshot | None:
+        """Return a host group; None where its shard is not ready.
+
+        `default_delay_ms` is the delay of a group without live state: idle, or never requested.
+        """
+        answer = await self._inspect(shard, name, default_delay_ms=default_delay_ms)
         if answer is None:
             return None
         now_ms, _, _, [(delay, places, flying, clock, blocked, *queued)] = answer
@@ -113,8 +116,11 @@ class ShardInspector:
         answer = await self._inspect(shard, *map(bytes.fromhex, entry_ids), script="inspect_requests")
         return [""] * len(entry_ids) if answer is None else [_LOCATIONS[place] for place in answer[2]]
 
-    async def _inspect(self, shard: int, *more: str | bytes, script: str = "inspect") -> Sequence[Any] | None:
-        fixed: list[str | bytes | int] = ["", "", DEFAULT_DELAY_MS, VISITED_TTL_MS]
+    async def _inspect(
+        self, shard: int, *more: str | bytes, script: str = "inspect", default_delay_ms: int | None = None
+    ) -> Sequence[Any] | None:
+        delay = "" if default_delay_ms is None else default_delay_ms
+        fixed: list[str | bytes | int] = ["", "", delay, VISITED_TTL_MS]
         reply = await self._redis.run(
             frontier_function(script), keys=[FRONTIER_HEADER(shard)], args=[*fixed, *more]
         )
