@@ -12,7 +12,7 @@ from strider.messaging.topics import AccessOptions, apply_access
 from strider.testing.site import SiteShape, serve_site
 from strider.testing.stack import create_database, start_postgres, start_valkey
 from strider.testing.temp_dirs import temp_server_directory
-from tests.processes.figures import report_figures
+from tests.figures import report_figures
 from tests.processes.secured_broker import ADMIN, SecuredBroker, secured_broker
 from tests.processes.waiting import until
 

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from strider.runtime.observability import log_events
+from tests.figures import report_figures
 from tests.integration.examples.processes import ServiceProcess
 from tests.integration.examples.test_telemetry import closed_port
-from tests.processes.figures import report_figures
 
 HEAD_SECONDS = 2.0
 BODY_SECONDS = 2.0

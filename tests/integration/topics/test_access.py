@@ -29,7 +29,7 @@ from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import OutgoingMessage
 from strider.messaging.topics import AccessOptions, apply_access, apply_topics, select_topics
 from strider.testing.temp_dirs import temp_server_directory
-from tests.processes.figures import report_figures
+from tests.figures import report_figures
 from tests.processes.secured_broker import ADMIN, SecuredBroker, secured_broker
 
 from .test_command import environment

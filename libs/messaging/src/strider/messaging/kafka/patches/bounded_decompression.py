@@ -1,8 +1,9 @@
 """Decompression of record batches within a bound.
 
-A batch of 8 KB may be 256 MB when it is decompressed, and a reader would hold all of it. Each codec decompresses into a buffer of exactly the bound's size, which takes memory only where it was
-written to, and stops where that is full: what is larger is never held. It costs the same as the library's own
-decompression, which has no bound. The buffer is the thread's own, because the codecs release the interpreter.
+A batch of 8 KB may be 256 MB when it is decompressed, and a reader would hold all of it. Each codec
+decompresses into a buffer of exactly the bound's size, which takes memory only where it was written to, and
+stops where that is full: what is larger is never held. It costs the same as the library's own decompression,
+which has no bound. The buffer is the thread's own, because the codecs release the interpreter.
 
 A few MiB may also be records of hundreds of thousands of headers, each of which is a Python object: a large
 batch is therefore passed to a reader that counts them.
