@@ -174,7 +174,7 @@ def test_an_owner_may_name_a_source_and_use_long_names() -> None:
     assert name_fault(a_seed(source_id="s", job_id="x" * 200), OWNER) == ""
 
 
-def test_the_job_of_a_seed_is_told_without_its_run() -> None:
+def test_the_job_of_a_seed_is_known_without_its_run() -> None:
     """The API reports it at once."""
     assert job_id_of_seed(a_seed(), RAW) == job_id_of_seed(a_seed(), OWNER) == "adhoc"
     assert (job_id_of_seed(a_seed(job_id="j"), RAW), job_id_of_seed(a_seed(job_id="j"), OWNER)) == (

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from strider.contracts.generated.events import CrawlSpecDeclared, PageParsed, SeedSubmitted
 from strider.contracts.generated.topics import CRAWL_SPECS, LINKS_DISCOVERED, PAGES_VALIDATED, SEEDS_SUBMITTED
-from strider.link_ingestion.topology import PageIngestion, SeedIngestion
+from strider.link_ingestion.topology import SEEDS_PER_YIELD, PageIngestion, SeedIngestion
 from strider.messaging.effects import Effects
 from strider.messaging.inprocess.log import StoredRecord
 from tests.figures import record_figure
@@ -21,8 +21,6 @@ from .world import World
 
 POLL = 1_000
 """Seeds of one poll."""
-GAP_SECONDS = 0.25
-"""The loop is measured on a machine that runs other tests as well; alone, the longest gap is below 50 ms."""
 EXPENSIVE = "re:(?i)[ab]{100,350}!"
 """Nearly as large as patterns may be together."""
 ENDINGS = [
@@ -52,15 +50,27 @@ def worst_seeds() -> list[SeedSubmitted]:
     ]
 
 
-async def watched(work: Callable[[], Awaitable[Effects]]) -> tuple[Effects, float, float]:
-    """Return the result of a handler, its seconds, and the longest time in which no other task could run."""
-    longest, ended = 0.0, False
+class Watched(NamedTuple):
+    """What a handler returned, and how it shared the event loop."""
+
+    effects: Effects
+    seconds: float
+    longest_gap: float
+    """The longest time in which no other task ran; depends on the machine, so that it is only recorded."""
+    turns: int
+    """How often another task ran meanwhile."""
+
+
+async def watched(work: Callable[[], Awaitable[Effects]]) -> Watched:
+    """Run a handler beside a task that wants to run all the time."""
+    longest, turns, ended = 0.0, 0, False
 
     async def watch() -> None:
-        nonlocal longest
+        nonlocal longest, turns
         last = time.monotonic()
         while not ended:
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0)
+            turns += 1
             longest, last = max(longest, (now := time.monotonic()) - last), now
 
     watcher = asyncio.create_task(watch())
@@ -69,7 +79,7 @@ async def watched(work: Callable[[], Awaitable[Effects]]) -> tuple[Effects, floa
     seconds = time.monotonic() - began
     ended = True
     await watcher
-    return result, seconds, longest
+    return Watched(result, seconds, longest, turns)
 
 
 @pytest.mark.fault("A1")
@@ -80,7 +90,7 @@ def test_a_poll_of_the_most_expensive_seeds_costs_a_second() -> None:
         world = World()
         seeds = SeedIngestion(world.specs, policy=world.policy, clock=world.clock)
         poll = [(seed, of(seed, offset)) for offset, seed in enumerate(worst_seeds())]
-        effects, seconds, gap = await watched(lambda: seeds.on_seeds(poll))
+        effects, seconds, gap, turns = await watched(lambda: seeds.on_seeds(poll))
 
         links = [say.event for say in effects.publish_last if say.topic is LINKS_DISCOVERED]
         accepted = sum(len(each.urls) for each in links)
@@ -89,8 +99,7 @@ def test_a_poll_of_the_most_expensive_seeds_costs_a_second() -> None:
             f"longest-gap={gap * 1e3:.0f}ms"
         )
         assert 0 < accepted < POLL
-        assert seconds < 5  # other tests run meanwhile; alone it is below one second
-        assert gap < GAP_SECONDS
+        assert turns >= POLL // SEEDS_PER_YIELD
 
     asyncio.run(scenario())
 
@@ -124,12 +133,11 @@ def test_a_page_of_long_links_holds_up_no_other_page() -> None:
         slow = asyncio.create_task(watched(lambda: handle("hostile", hostile)))
         await asyncio.sleep(0)
         links = await handle("ordinary", ordinary)
-        _, seconds, gap = await slow
+        _, seconds, gap, turns = await slow
         record_figure(f"a page of 300 links of 2 KB: seconds={seconds:.2f} longest-gap={gap * 1e3:.0f}ms")
         assert finished == ["ordinary", "hostile"]
         assert [say.event.urls for say in links.publish] == [("https://www.a.test/x",)]
-        assert seconds > gap
-        assert gap < GAP_SECONDS
+        assert turns > 1
 
     asyncio.run(scenario())
 

@@ -134,9 +134,9 @@ def test_a_bad_url_has_its_word(url: str, reason: str, detail: str) -> None:
     [
         ({"max_depth": -1}, "max_depth is -1, expected 0 to 10"),
         ({"max_depth": 11}, "max_depth is 11, expected 0 to 10"),
-        ({"delay": 1e9}, "delay is 1000000000.0, expected 0 to 86400"),
-        ({"delay": 1e12}, "delay is 1000000000000.0, expected 0 to 86400"),
-        ({"delay": -1.0}, "delay is -1.0, expected 0 to 86400"),
+        ({"delay": 1e9}, "delay is 1000000000, expected 0 to 86400"),
+        ({"delay": 1e12}, "delay is 1000000000000, expected 0 to 86400"),
+        ({"delay": -1.0}, "delay is -1, expected 0 to 86400"),
         ({"delay": nan}, "delay is nan, expected 0 to 86400"),
         ({"delay": inf}, "delay is inf, expected 0 to 86400"),
         ({"priority": 9}, "priority is 9, expected 0 to 3"),
@@ -179,8 +179,8 @@ def test_a_flood_of_endless_urls_is_reported_in_bounded_size() -> None:
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"delay_seconds": 1e12}, "delay_seconds is 1000000000000.0, expected 0 to 86400"),
-        ({"delay_seconds": -1.0}, "delay_seconds is -1.0, expected 0 to 86400"),
+        ({"delay_seconds": 1e12}, "delay_seconds is 1000000000000, expected 0 to 86400"),
+        ({"delay_seconds": -1.0}, "delay_seconds is -1, expected 0 to 86400"),
         ({"delay_seconds": nan}, "delay_seconds is nan, expected 0 to 86400"),
         ({"max_hops": -1}, "max_hops is -1, expected 0 to 100"),
         ({"host_patience_seconds": -5}, "host_patience_seconds is -5, expected 0 to 1000000000"),

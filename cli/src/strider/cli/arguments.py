@@ -1,4 +1,4 @@
-"""Names as they are typed: the one that was probably meant, where a name does not exist. Pure."""
+"""Names as they are typed: the one that was probably meant. Pure."""
 
 from __future__ import annotations
 

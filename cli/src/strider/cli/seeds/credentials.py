@@ -1,4 +1,4 @@
-"""Credentials of `strider seeds add`: an owner's key, or the limits of raw seeds without one.
+"""Credentials of `strider seeds add`: an owner's key, or none for raw seeds.
 
 The key is that of the local stack that runs here, if its broker is used, else STRIDER_OWNER_KEY. The limits
 are those of this environment: services elsewhere may have others.

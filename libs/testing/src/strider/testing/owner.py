@@ -1,4 +1,4 @@
-"""The owner of tests: its key, the settings of processes that verify it, and the headers of signed seeds."""
+"""The owner of tests: its key, settings with it, and headers of signed seeds."""
 
 from __future__ import annotations
 

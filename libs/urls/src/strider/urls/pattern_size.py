@@ -37,6 +37,7 @@ _UNICODE_CLASS: Final = (
 )
 _MISSING_QUOTE_END: Final = "\\Q without \\E"
 _UNEXPECTED_END: Final = "unexpected ): no group is open"
+_MISSING_CLASS_END: Final = "missing ]: a class is not closed"
 
 
 def expression_fault(expression: str) -> str:
@@ -46,6 +47,8 @@ def expression_fault(expression: str) -> str:
     tokens = _TOKENS(expression)
     if tokens and tokens[-1].startswith("\\Q") and not tokens[-1].endswith("\\E"):
         return _MISSING_QUOTE_END
+    if "[" in tokens:
+        return _MISSING_CLASS_END  # the next pattern of the program could close it
     depth = 0
     for part in tokens:
         depth += (part == "(") - (part == ")")

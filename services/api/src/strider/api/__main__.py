@@ -28,16 +28,14 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
     """Build the service definition. The API serves before its dependencies respond, and reports them."""
     settings = process.settings
     _refuse_to_be_open(settings)
-    if not settings.owner.key.get_secret_value():
-        logger("api").emit(log_events.OWNER_KEY_MISSING)
     publisher = EventPublisher(
         process.bus, process.codec, service="api", shards=settings.run.shards, clock=process.clock
     )
+    owner_key = settings.owner.key.get_secret_value()
+    if not owner_key:
+        logger("api").emit(log_events.OWNER_KEY_MISSING)
     seeds = KafkaSeedPublisher(
-        publisher,
-        process.codec,
-        owner_key=settings.owner.key.get_secret_value(),
-        timeout_seconds=settings.publish_timeout_seconds,
+        publisher, process.codec, owner_key=owner_key, timeout_seconds=settings.publish_timeout_seconds
     )
     postgres = Postgres(
         PostgresOptions(settings.postgres.dsn.get_secret_value(), application="strider-api"),
@@ -46,13 +44,9 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
     )
     redis = connect(redis_options(settings.redis))
     parts = _parts(process, seeds, postgres, redis)
-    limits = ConnectionLimits(
-        total=settings.max_connections,
-        per_client=settings.max_connections_per_client,
-        head_seconds=settings.head_timeout_seconds,
-        body_seconds=settings.body_timeout_seconds,
+    server = HttpServer(
+        build_app(parts), host=settings.host, port=settings.port, limits=_connection_limits(settings)
     )
-    server = HttpServer(build_app(parts), host=settings.host, port=settings.port, limits=limits)
 
     async def serve() -> None:
         seeds.open()
@@ -68,6 +62,15 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
         connect=(server.start,),
         background=(serve,),
         close=(server.close, publisher.close, postgres.close, redis.close),
+    )
+
+
+def _connection_limits(settings: ApiSettings) -> ConnectionLimits:
+    return ConnectionLimits(
+        total=settings.max_connections,
+        per_client=settings.max_connections_per_client,
+        head_seconds=settings.head_timeout_seconds,
+        body_seconds=settings.body_timeout_seconds,
     )
 
 

@@ -1,4 +1,4 @@
-"""The stack's owner key: made once, passed to the services that verify and sign seeds, read by commands.
+"""The owner key of the local stack: made once, kept in a private file.
 
 It is kept in a file of its own, because seeds that were signed with it stay on their topic for weeks and
 `stack.json` counts as none where it cannot be read.

@@ -53,9 +53,6 @@ API_REQUEST_FAILED: Final = _error(
 )
 
 
-# --- cli ---
-
-
 # --- crawl ---
 
 CRAWL_SPEC_UNREADABLE: Final = _error(
@@ -64,9 +61,6 @@ CRAWL_SPEC_UNREADABLE: Final = _error(
 RUN_EVENTS_DROPPED: Final = _warning(
     "Run events dropped", "More runs had events than the run log holds; the line has the number left out."
 )
-
-
-# --- examples ---
 
 
 # --- fetcher ---
@@ -117,9 +111,6 @@ FUNCTION_LIBRARY_CLEANUP_POSTPONED: Final = _info(
 )
 
 
-# --- indexer ---
-
-
 # --- insights ---
 
 INSIGHTS_STARTED: Final = _info("Faust application started", "Faust has joined its group and begins to read.")
@@ -160,9 +151,6 @@ SEEDS_REFUSED: Final = _info(
     "Seeds refused",
     "Seeds of a run were refused; in the run log, one line for all seeds of up to 5 s and each reason.",
 )
-
-
-# --- localstack ---
 
 
 # --- parser ---

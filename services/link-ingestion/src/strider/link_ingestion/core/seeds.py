@@ -94,7 +94,7 @@ class AcceptedSeed:
 
 @dataclass(frozen=True, slots=True)
 class SeedRules:
-    """What the seeds of a deployment may ask for."""
+    """Limits of the seeds of a deployment."""
 
     allow_private: bool = False
     limits: RawSeedLimits = DEFAULT_LIMITS

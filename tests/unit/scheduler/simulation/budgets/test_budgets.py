@@ -11,9 +11,8 @@ import pytest
 
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.messaging.inprocess import simulate
-
-from .web import Host, Page, SimulatedResponse, Web
-from .world import SPEC, SimulatedWorld
+from tests.unit.scheduler.simulation.web import Host, Page, SimulatedResponse, Web
+from tests.unit.scheduler.simulation.world import SPEC, SimulatedWorld
 
 HOSTS = 9
 PAGES = 20

@@ -13,10 +13,9 @@ from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.generated.topics import CRAWL_SPECS
 from strider.messaging.effects import Publish
 from strider.messaging.inprocess import simulate
-
-from .pipeline import SHARDS
-from .web import Host, Page, Web
-from .world import SPEC, SimulatedWorld
+from tests.unit.scheduler.simulation.pipeline import SHARDS
+from tests.unit.scheduler.simulation.web import Host, Page, Web
+from tests.unit.scheduler.simulation.world import SPEC, SimulatedWorld
 
 HOSTS = 9
 OWN_PAGES = 6
