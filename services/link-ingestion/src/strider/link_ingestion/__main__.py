@@ -57,6 +57,7 @@ def policy_of(settings: LinkIngestionSettings) -> IngestionPolicy:
         allow_private=settings.crawl.allow_private,
         refusals_listed=settings.refusals_listed,
         discovers_feeds=settings.feed_discovery,
+        trap_pages=settings.trap_pages,
     )
 
 

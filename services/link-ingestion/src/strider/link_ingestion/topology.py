@@ -40,7 +40,9 @@ from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.ports import SeenLookup
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
 from strider.messaging.ports import Clock, Record, epoch_ms
-from strider.urls import MAX_INLINE_STEPS
+from strider.runtime.observability import log_events
+from strider.runtime.observability.logging import logger
+from strider.urls import MAX_INLINE_STEPS, host_of
 
 from .adapters import CountLinks, NoteRunEvent, discard_count, discard_note, note_seeds
 from .core import (
@@ -52,6 +54,7 @@ from .core import (
     RefusedSeed,
     SeedPosition,
     SpecRules,
+    TrapDetector,
     accept_seed,
     admit_links,
     compile_rules,
@@ -64,9 +67,10 @@ from .core import (
     settle_undecodable,
     unknown_rules,
 )
+from .core.traps import DEFAULT_TRAP_PAGES
 
 PAGE_FIELDS: Final = (
-    *("url", "url_key", "group", "job_id", "execution_id", "crawl_spec_id", "fetch_sequence"),
+    *("url", "url_key", "group", "text", "job_id", "execution_id", "crawl_spec_id", "fetch_sequence"),
     *("kind", "depth", "is_start", "not_modified", "document_kind", "text_chars"),
     *("canonical_url", "alternate_urls", "alternate_types", "refresh_url", "noindex"),
     *("feed_urls", "nofollow", "raw_hash", "text_hash", "page_kind", "pagination_pattern"),
@@ -97,6 +101,9 @@ MAX_THREAD_VERDICTS: Final = 20_000
 """Cached verdicts on links that are matched in a thread."""
 
 
+_log = logger("link-ingestion")
+
+
 @dataclass(frozen=True, slots=True)
 class IngestionPolicy:
     """Settings that apply to all crawls of a deployment."""
@@ -107,6 +114,8 @@ class IngestionPolicy:
     """Refused links of one page that are listed."""
     discovers_feeds: bool = False
     """Whether feeds of start pages are links."""
+    trap_pages: int = DEFAULT_TRAP_PAGES
+    """Pages of a URL template without new text after which new links to it are refused; 0: never."""
 
 
 class SeedIngestion:
@@ -213,6 +222,7 @@ class PageIngestion:
         )
         """Used in one thread at a time, and never in the event loop."""
         self._thread_lock = asyncio.Lock()
+        self._traps = TrapDetector(policy.trap_pages)
 
     def subscriptions(self) -> tuple[Subscription, ...]:
         """Return the topics and their handlers."""
@@ -266,6 +276,7 @@ class PageIngestion:
         """Filter the links of each page, in a thread where its patterns need long for them."""
         admitted, steps = [], 0
         for page, rules in pages:
+            self._watch_for_traps(page)
             page_steps = rules.match_steps(page)
             if page_steps > MAX_INLINE_STEPS:
                 async with self._thread_lock:
@@ -277,6 +288,16 @@ class PageIngestion:
             admitted.append(self._admit(page, rules, self._filters))
         return admitted
 
+    def _watch_for_traps(self, page: PageParsed) -> None:
+        for template in self._traps.observe(page):
+            _log.emit(
+                log_events.TRAP_SUSPECTED,
+                job=page.job_id,
+                run=page.execution_id,
+                host=host_of(page.url),
+                template=template,
+            )
+
     def _admit(self, page: PageParsed, rules: SpecRules, filters: LinkFilters) -> AdmittedPage:
         policy = self._policy
         admission = admit_links(
@@ -284,6 +305,7 @@ class PageIngestion:
             filters.filter_for(page.url, rules),
             listed=policy.refusals_listed,
             feeds=policy.discovers_feeds,
+            closed=self._traps.closed_templates(page.execution_id),
         )
         return AdmittedPage(page, rules, admission)
 

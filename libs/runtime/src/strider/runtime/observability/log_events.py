@@ -157,6 +157,11 @@ SEEDS_REFUSED: Final = _info(
 )
 
 
+TRAP_SUSPECTED: Final = _warning(
+    "Trap suspected",
+    "The last pages of a URL template brought little new text; new links to it are refused in this run.",
+)
+
 # --- localstack ---
 
 
