@@ -67,6 +67,7 @@ def policy_of(settings: LinkIngestionSettings) -> IngestionPolicy:
         discovers_feeds=settings.feed_discovery,
         owner_key=settings.owner.key.get_secret_value(),
         raw_seeds=raw_seed_limits(settings.seeds),
+        trap_pages=settings.trap_pages,
     )
 
 

@@ -41,7 +41,9 @@ from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.ports import SeenLookup
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
 from strider.messaging.ports import Clock, Record, epoch_ms
-from strider.urls import MAX_INLINE_STEPS
+from strider.runtime.observability import log_events
+from strider.runtime.observability.logging import logger
+from strider.urls import MAX_INLINE_STEPS, host_of
 
 from .adapters import CountLinks, NoteRunEvent, discard_count, discard_note, note_seeds
 from .core import (
@@ -56,6 +58,7 @@ from .core import (
     SeedPosition,
     SeedRules,
     SpecRules,
+    TrapDetector,
     accept_seed,
     admit_links,
     compile_rules,
@@ -69,9 +72,10 @@ from .core import (
     settle_undecodable,
     unknown_rules,
 )
+from .core.traps import DEFAULT_TRAP_PAGES
 
 PAGE_FIELDS: Final = (
-    *("url", "url_key", "group", "job_id", "execution_id", "crawl_spec_id", "fetch_sequence"),
+    *("url", "url_key", "group", "text", "job_id", "execution_id", "crawl_spec_id", "fetch_sequence"),
     *("kind", "depth", "is_start", "not_modified", "document_kind", "text_chars"),
     *("canonical_url", "alternate_urls", "alternate_types", "refresh_url", "noindex"),
     *("feed_urls", "nofollow", "raw_hash", "text_hash", "page_kind", "pagination_pattern"),
@@ -102,6 +106,9 @@ MAX_THREAD_VERDICTS: Final = 20_000
 """Cached verdicts on links that are matched in a thread."""
 
 
+_log = logger("link-ingestion")
+
+
 @dataclass(frozen=True, slots=True)
 class IngestionPolicy:
     """Settings that apply to all crawls of a deployment."""
@@ -117,6 +124,8 @@ class IngestionPolicy:
     is_closed: bool = False
     """Whether no unknown sender can reach the bus, so that each sender of seeds is an owner."""
     raw_seeds: RawSeedLimits = DEFAULT_LIMITS
+    trap_pages: int = DEFAULT_TRAP_PAGES
+    """Pages of a URL template without new text after which new links to it are refused; 0: never."""
 
 
 class SeedIngestion:
@@ -239,6 +248,7 @@ class PageIngestion:
         )
         """Used in one thread at a time, and never in the event loop."""
         self._thread_lock = asyncio.Lock()
+        self._traps = TrapDetector(policy.trap_pages)
 
     def subscriptions(self) -> tuple[Subscription, ...]:
         """Return the topics and their handlers."""
@@ -292,6 +302,7 @@ class PageIngestion:
         """Filter the links of each page, in a thread where its patterns need long for them."""
         admitted, steps = [], 0
         for page, rules in pages:
+            self._watch_for_traps(page)
             page_steps = rules.match_steps(page)
             if page_steps > MAX_INLINE_STEPS:
                 async with self._thread_lock:
@@ -303,6 +314,16 @@ class PageIngestion:
             admitted.append(self._admit(page, rules, self._filters))
         return admitted
 
+    def _watch_for_traps(self, page: PageParsed) -> None:
+        for template in self._traps.observe(page):
+            _log.emit(
+                log_events.TRAP_SUSPECTED,
+                job=page.job_id,
+                run=page.execution_id,
+                host=host_of(page.url),
+                template=template,
+            )
+
     def _admit(self, page: PageParsed, rules: SpecRules, filters: LinkFilters) -> AdmittedPage:
         policy = self._policy
         admission = admit_links(
@@ -310,6 +331,7 @@ class PageIngestion:
             filters.filter_for(page.url, rules),
             listed=policy.refusals_listed,
             feeds=policy.discovers_feeds,
+            closed=self._traps.closed_templates(page.execution_id),
         )
         return AdmittedPage(page, rules, admission)
 

@@ -130,6 +130,7 @@ def test_five_redirects_are_followed() -> None:
             "unknown_spec",
             id="a-spec-beyond-the-limits",
         ),
+        pytest.param("http://www.a.test/x/x/x/x", {}, "trap_suspected", id="a-path-that-repeats-itself"),
         pytest.param("http://127.0.0.1/", {"scope": "any"}, "policy_blocked", id="private"),
         pytest.param("http://www.a.test:81/", {"allowed_ports": (80,)}, "refused_port", id="port"),
     ],

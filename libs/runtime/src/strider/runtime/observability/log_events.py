@@ -153,6 +153,12 @@ SEEDS_REFUSED: Final = _info(
 )
 
 
+TRAP_SUSPECTED: Final = _warning(
+    "Trap suspected",
+    "The last pages of a URL template brought little new text; new links to it are refused in this run.",
+)
+
+
 # --- parser ---
 
 SITE_PARSER_SKIPPED: Final = _warning(

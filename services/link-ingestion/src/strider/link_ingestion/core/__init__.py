@@ -12,6 +12,7 @@ from .refusal_events import RefusedSeed, link_refusals_event, seed_refusal_event
 from .seeds import AcceptedSeed, SeedRules, accept_seed, refuse_signature
 from .settlement import LinkCounts, settle, settle_closed, settle_rejected, settle_undecodable
 from .spec_rules import SpecRules, compile_rules, unknown_rules
+from .traps import TrapDetector
 from .undecodable_seeds import refuse_undecodable, url_in
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "SeedPosition",
     "SeedRules",
     "SpecRules",
+    "TrapDetector",
     "accept_seed",
     "admit_links",
     "compile_rules",

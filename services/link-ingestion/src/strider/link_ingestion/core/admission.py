@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 
 from strider.contracts.fast_dataclass import fast_dataclass
 from strider.contracts.generated.enums import DecisionReason
@@ -19,6 +20,7 @@ from strider.urls.refusals import NO_PAGE
 from .link_filter import LinkFilter, LinkVerdict
 from .page_links import NOFOLLOW_FLAG, LinkSource, link_sources
 from .spec_rules import SpecRules
+from .traps import Closed, closed_template
 
 
 @dataclass(slots=True)
@@ -79,10 +81,18 @@ class LinkAdmission:
 
 
 def admit_links(
-    page: PageParsed, link_filter: LinkFilter, *, listed: int, feeds: bool = False
+    page: PageParsed,
+    link_filter: LinkFilter,
+    *,
+    listed: int,
+    feeds: bool = False,
+    closed: Closed = MappingProxyType({}),
 ) -> LinkAdmission:
-    """Filter all links of a page; at most `listed` refusals are listed one by one."""
-    source_filter = _SourceFilter(page, link_filter, listed=listed)
+    """Filter all links of a page; at most `listed` refusals are listed one by one.
+
+    `closed` has the URL templates by host whose new links are refused.
+    """
+    source_filter = _SourceFilter(page, link_filter, listed=listed, closed=closed)
     sources = link_sources(page, feeds=feeds)
     candidates = [source_filter.filter(source) for source in sources]
     offered = sum(len(source.urls) for source in sources)
@@ -98,8 +108,9 @@ def admit_links(
 class _SourceFilter:
     """Filters the links of one page, without repeats."""
 
-    def __init__(self, page: PageParsed, link_filter: LinkFilter, *, listed: int) -> None:
+    def __init__(self, page: PageParsed, link_filter: LinkFilter, *, listed: int, closed: Closed) -> None:
         self._page = page
+        self._closed = closed
         self._filter = link_filter
         self._page_objection = _page_objection_of(page, link_filter.rules)
         self._page_keys = {page.url_key}
@@ -128,11 +139,21 @@ class _SourceFilter:
             elif detail != NO_PAGE:  # mailto: and similar schemes lead to no document: nothing to refuse.
                 self.refusals.add(url, key, reason, detail)
         candidates.objections = self._objections(source, kept)
+        if self._closed:
+            self._suspect_traps(candidates)
         if source.kinds:
             candidates.kinds = [source.kinds[at] for at in kept]
         if source.lastmods_ms:
             candidates.lastmods_ms = [source.lastmods_ms[at] for at in kept]
         return candidates
+
+    def _suspect_traps(self, candidates: LinkCandidates) -> None:
+        """Object to links of closed templates, unless there is an objection already."""
+        objections = candidates.objections
+        for at, link in enumerate(candidates.links):
+            closed = self._closed.get(link.host)
+            if closed and not objections[at] and closed_template(link.url, closed):
+                objections[at] = DecisionReason.TRAP_SUSPECTED
 
     def _objections(self, source: LinkSource, kept: list[int]) -> list[str]:
         spec, objection, count = self._filter.rules.spec, self._page_objection, len(kept)

@@ -14,6 +14,7 @@ from strider.contracts.generated.enums import DecisionReason, RequestKind
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.ids import seen_scope
 from strider.contracts.partitioning import shard_of_host
+from strider.urls.templates import url_template
 
 from .admission import LinkAdmission, LinkCandidates
 from .link_batches import LinkBatches, LinkItem, LinkOrigin
@@ -139,6 +140,8 @@ def _refuse(page: AdmittedPage, candidates: LinkCandidates, at: int) -> None:
     elif objection == page.rules.barrier:
         detail = page.rules.barrier_detail
     link = candidates.links[at]
+    if objection == DecisionReason.TRAP_SUSPECTED:
+        detail = f"few pages like {link.host}{url_template(link.url).text} had new text"
     page.admission.refusals.add(link.url, link.key, objection, detail)
 
 

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.ids import key_fingerprint
 from strider.urls import host_of, resolve_links, to_wire_url, url_hash, url_key_of
+from strider.urls.templates import repeated_path_fault
 
 from .spec_rules import SpecRules
 
@@ -99,6 +100,8 @@ class LinkFilter:
             is_in_scope = self._in_scope[url_host] = self._scope.includes_host(url_host)
         if not is_in_scope:
             return DecisionReason.OUT_OF_SCOPE, url_host
+        if fault := repeated_path_fault(url):
+            return DecisionReason.TRAP_SUSPECTED, fault
         return self.rules.refusal(url, self._scope)
 
 

@@ -34,6 +34,7 @@ from strider.urls import (
     host_of,
     registrable_domain,
 )
+from strider.urls.templates import repeated_path_fault
 
 from .acceptance import MAX_REDIRECTS, UrlRefusal, refuse_url
 from .candidates import Candidate, CandidateOrigin, redirect_token
@@ -194,6 +195,8 @@ def _refuse_target(
         return refusal
     if fault := scopes.spec_fault(spec):
         return UrlRefusal(DecisionReason.UNKNOWN_SPEC, f"the crawl spec cannot be used: {fault}")
+    if fault := repeated_path_fault(outcome.redirect_target):
+        return UrlRefusal(DecisionReason.TRAP_SUSPECTED, fault)
     if entry.is_start and _is_same_site(entry, outcome.redirect_target):
         return None
     reason = scopes.refusal_reason(spec, entry.url, outcome.redirect_target)
