@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from strider.contracts import Topic
@@ -54,6 +55,11 @@ class Scene:
         await broker.skip("tally", ECHOES)
         topics = (ECHO_REQUESTS, ECHOES, TALLIES, ECHO_DLQ, TALLY_DLQ)
         return cls(part, broker, yard, begins={topic.name: await broker.ends(topic) for topic in topics})
+
+    @property
+    def data(self) -> Path:
+        """Folder in which the broker keeps its logs."""
+        return self.part.log.parent
 
     def echo(self, **settings: str) -> Service:
         return self.yard.start(ECHO, settings)

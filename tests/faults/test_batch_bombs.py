@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from aiokafka import AIOKafkaProducer
 
 from strider.contracts.generated.topics import ECHO_REQUESTS
@@ -47,7 +46,6 @@ def peak_mib(echo: Service) -> int:
     return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))
 
 
-@pytest.mark.req("S3.19.12")
 async def test_a_batch_bomb_of_each_codec_costs_its_sender_a_dead_letter(scene: Scene) -> None:
     echo = scene.echo(STRIDER_MAX_DECOMPRESSED_BATCH_MB=str(LIMIT_MB))
     await echo.until_ready()

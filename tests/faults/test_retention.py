@@ -1,16 +1,21 @@
-"""Retention takes messages before they were read: that is said aloud, exactly, and the rest is read."""
+"""Logs that lost their beginning or their end: what is gone is named exactly, and the rest is read once."""
 
 from __future__ import annotations
+
+import asyncio
 
 import pytest
 
 from strider.contracts.generated.topics import ECHO_REQUESTS
+from tests.processes.log_cut import cut_log
 
 from .load import Asker
 from .scene import Scene
 
 REQUESTS = 60
 GONE = 25
+NEW = 10
+"""Requests after a log was cut: fewer than are gone, so that it is still shorter than it was."""
 MOST_TIMES = 3
 """Time for a loss event on a machine on which a consumer that was frozen comes back to a rebalance."""
 
@@ -85,3 +90,64 @@ async def _answer_what_was_asked_for(asker: Asker, *, besides: str) -> list[str]
         names.append(await asker.ask(host=host, text="before"))
         await asker.settle()
     return names
+
+
+@pytest.mark.parametrize(
+    "is_running",
+    [
+        pytest.param(True, id="under-a-running-consumer"),
+        pytest.param(False, id="while-none-runs"),
+    ],
+)
+async def test_a_log_without_its_tail_is_not_read_again_and_loses_nothing_new(
+    scene: Scene, *, is_running: bool
+) -> None:
+    """New requests stand in the log before the consumer notices that it is shorter."""
+    echo = scene.echo()
+    await echo.until_ready()
+    async with scene.asker() as asker:
+        host = asker.hosts[0]
+        partition, asked = asker.shard(host), []
+        for number in range(REQUESTS):
+            asked.append(await asker.ask(host=host, text=f"text {number}"))
+            await asker.settle()  # a batch of its own for each
+    await scene.until_drained("echo", ECHO_REQUESTS)
+    cut_at = asker.sent[asked[-GONE]].offset
+    former_end = asker.sent[asked[-1]].offset + 1
+    if is_running:
+        echo.freeze()
+    else:
+        echo.ask_to_stop()
+        assert await echo.until_ended() == 0
+    scene.part.kill()
+    await asyncio.to_thread(cut_log, scene.data, ECHO_REQUESTS.name, partition, end=cut_at)
+    await asyncio.to_thread(scene.part.start)
+    async with scene.asker() as later:
+        new = [await later.ask(host=host, text=f"new {number}") for number in range(NEW)]
+        await later.settle()
+    if is_running:
+        echo.thaw()
+    else:
+        echo = scene.echo()
+    await echo.until_logged("Log truncated")
+    await scene.until_drained("echo", ECHO_REQUESTS)
+    await echo.until_ready()
+    requests = [echoed.request_id for _, echoed in await scene.echoes()]
+    letters = await scene.letters()
+    scene.figures(
+        f"cut log ({'running' if is_running else 'stopped'})",
+        read_up_to=former_end,
+        cut_at=cut_at,
+        new=NEW,
+        answered_new=len(set(requests) & set(new)),
+        read_again=len(requests) - len(set(requests)),
+        letters=len(letters),
+    )
+
+    assert set(requests) == {*asked, *new}
+    assert len(requests) == len(set(requests))
+    assert {(each.reason, each.category, each.partition) for each in letters} == {
+        ("log_truncated", "infrastructure", partition)
+    }
+    assert {(each.lost_from, each.lost_to) for each in letters} == {(cut_at, former_end - 1)}
+    assert await echo.metric("strider_truncated_logs_total", topic=ECHO_REQUESTS.name) == len(letters)

@@ -223,6 +223,7 @@ async def test_a_batch_that_no_memory_holds_is_skipped_and_reported(
     assert sorted(event["partition"] for event in skipped) == list(range(SHARDS))
     reported = service.events(log_events.INSIGHTS_MESSAGES_LOST.text)
     assert sum(event["messages"] for event in reported) == SHARDS
+    await until_committed(ring, service)
 
 
 async def test_it_ends_in_time_although_the_broker_is_unresponsive(

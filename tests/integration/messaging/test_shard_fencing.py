@@ -7,22 +7,27 @@ import itertools
 import signal
 import uuid
 from collections import Counter
+from functools import partial
 
 import pytest
+from aiokafka.client import ConnectionGroup, CoordinationType
+from aiokafka.protocol.transaction import EndTxnRequest
 
 from strider.messaging.compacted_table import CompactedTableReader
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.kafka.patches.internals import close_producer
+from strider.messaging.kafka.shard_writer import KafkaShardWriter
 from strider.messaging.kafka.transactions import NO_SESSION, open_session
 from strider.messaging.ports import RawRecord, TopicPartition
 from strider.runtime.clocks import SystemClock
-from strider.testing.stack import RunningServer
+from strider.testing.stack import RunningServer, start_kafka, temp_server_directory
 
 from .conftest import create_topic
 from .processes import Program, until
 
 RECORDS = 20_000
+INVALID_PRODUCER_ID_MAPPING = 49
 
 
 async def visible(bus: KafkaBus, topic: str) -> list[tuple[bytes | None, bytes | None]]:
@@ -122,3 +127,43 @@ async def test_an_unknown_outcome_renews_the_epoch_and_tears_no_group(own_kafka:
     assert {b"%d" % group for group in acknowledged} <= found.keys()
     assert (len(epochs) >= 4, epochs == sorted(epochs), epochs[0] > first) == (True, True, True)
     assert writer.epoch == epochs[-1]
+
+
+async def test_a_writer_whose_transactional_id_has_expired_begins_again() -> None:
+    """Kafka forgets it after seven days without a transaction, here after a second: no newer owner."""
+    expiry = {
+        "transactional.id.expiration.ms": "1000",
+        "transaction.remove.expired.transaction.cleanup.interval.ms": "200",
+    }
+    with temp_server_directory() as directory:
+        kafka = start_kafka(directory, extra=expiry)
+        try:
+            bus = KafkaBus(KafkaConnection((kafka.address,)))
+            topic, epochs = await create_topic(kafka.address, 1), list[int]()
+            writer = await bus.take_shard("shards", 0, commit_interval_seconds=0.01, on_epoch=epochs.append)
+            first = writer.epoch
+            await writer.append(topic, 0, RawRecord(b"1", b"before"))
+            await until(partial(is_forgotten, writer), what="the transactional id has expired")
+
+            async def is_written() -> bool:
+                try:
+                    await writer.append(topic, 0, RawRecord(b"2", b"after"))
+                except Unavailable:
+                    return False
+                return True
+
+            await until(is_written, what="a record after the quiet time")
+            assert dict(await visible(bus, topic)) == {b"1": b"before", b"2": b"after"}
+            assert epochs[-1] == writer.epoch > first
+            await bus.close()
+        finally:
+            kafka.close()
+
+
+async def is_forgotten(writer: KafkaShardWriter) -> bool:
+    """Whether the coordinator knows the writer's id no more; the request changes nothing."""
+    session, client = writer._session, writer._client.client
+    node = await client.coordinator_lookup(CoordinationType.TRANSACTION, "shards-0")
+    request = EndTxnRequest("shards-0", session.producer_id, session.producer_epoch, False)
+    response = await client.send(node, request, group=ConnectionGroup.COORDINATION)
+    return response.error_code == INVALID_PRODUCER_ID_MAPPING

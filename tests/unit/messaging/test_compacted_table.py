@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from strider.messaging.compacted_table import CompactedTableReader, TableReadProgress
-from strider.messaging.errors import OffsetLost, Unavailable
+from strider.messaging.errors import LogTruncated, OffsetLost, Unavailable
 from strider.messaging.ports import Bus, Consumer, Record, TopicPartition
 
 PARTITION = TopicPartition("t", 0)
@@ -117,6 +117,16 @@ async def test_a_log_cut_beyond_the_end_ends_there() -> None:
     reader = StubReader(clock, begin=0, end=10, polls=[OffsetLost("t", 0, wanted=0, available=50)])
     result = await rebuild(reader, clock)
     assert (result.records, result.offset, result.end) == (0, 10, 10)
+
+
+async def test_a_log_that_loses_its_tail_while_it_is_read_is_no_table() -> None:
+    """The caller reads it again: what was passed on may be gone."""
+    clock = SteppedClock()
+    cut = LogTruncated("t", 0, wanted=3, end=2, resume_at=2)
+    reader = StubReader(clock, begin=0, end=10, polls=[3, cut])
+    with pytest.raises(Unavailable, match=r"t\[0\]: the log was read up to offset 2 and ends at 2 now"):
+        await rebuild(reader, clock)
+    assert reader.is_closed
 
 
 async def test_a_failure_of_the_callback_closes_the_reader() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-from .errors import Unavailable, UnreadRange
+from .errors import LogTruncated, Unavailable, UnreadRange
 from .ports import Bus, Consumer, TopicPartition
 from .unread_ranges import skip_unread
 
@@ -63,6 +63,11 @@ class CatchUpReader:
             self._reader = await self._bus.reader(await self._partitions())
         reader = self._reader
         ends = await reader.end_offsets(reader.assignment())
+        if await _is_beyond(reader, ends):
+            # The log has lost its tail: what is written there since would be passed over.
+            await self.close()
+            reader = self._reader = await self._bus.reader(await self._partitions())
+            ends = await reader.end_offsets(reader.assignment())
         is_too_long = self._new_stall_detector()
         while await _is_behind(reader, ends):
             if is_too_long(await self._poll_once(reader)):
@@ -71,6 +76,8 @@ class CatchUpReader:
     async def _poll_once(self, reader: Consumer) -> bool:
         try:
             return await self._poll(reader)
+        except LogTruncated as truncated:
+            raise Unavailable("kafka", str(truncated)) from truncated
         except UnreadRange as unread:
             skip_unread(reader, unread)
             return True
@@ -80,6 +87,13 @@ class CatchUpReader:
         if not count:
             raise Unavailable("kafka", f"topic {self._topic} does not exist; run: strider topics apply")
         return [TopicPartition(self._topic, number) for number in range(count)]
+
+
+async def _is_beyond(reader: Consumer, ends: Mapping[TopicPartition, int]) -> bool:
+    for partition, end in ends.items():
+        if await reader.position(partition) > end:
+            return True
+    return False
 
 
 async def _is_behind(reader: Consumer, ends: Mapping[TopicPartition, int]) -> bool:

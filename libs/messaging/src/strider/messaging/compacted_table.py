@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from .errors import Unavailable, UnreadRange
+from .errors import LogTruncated, Unavailable, UnreadRange
 from .ports import Bus, Clock, Consumer, Record, TopicPartition
 from .unread_ranges import skip_unread
 
@@ -145,6 +145,9 @@ class _UnreadPartitions:
         """Poll once; continue behind what cannot be read."""
         try:
             found = await self._reader.poll(max_records=POLL_RECORDS, timeout_seconds=POLL_SECONDS)
+        except LogTruncated as truncated:
+            # What was passed on is no table of this log any more: the caller reads it again.
+            raise Unavailable("kafka", str(truncated)) from truncated
         except UnreadRange as unread:
             skip_unread(self._reader, unread)
             return []

@@ -6,6 +6,7 @@
     ├── PartitionNotOwned  a commit for a partition that was reassigned: harmless, counted
     ├── UnreadRange        offsets that were not and cannot be read: a loss event names the range
     │   ├── OffsetLost     the log starts past the committed offset
+    │   ├── LogTruncated   the log ends before the committed offset: it has lost its tail
     │   └── BatchTooLarge  a record batch exceeds its bound when it is decompressed
     ├── OffsetMissing      the group has no committed offset: `strider topics apply` was not run
     └── StartRefused       a fact that only a person can change (partition count, settings)
@@ -46,17 +47,15 @@ class PartitionNotOwned(InfrastructureError):
 class UnreadRange(InfrastructureError):
     """Offsets `first` to `last` of a partition cannot be read; reading continues at `resume_at`."""
 
-    def __init__(self, detail: str, topic: str, partition: int, *, first: int, last: int) -> None:
+    def __init__(
+        self, detail: str, topic: str, partition: int, *, first: int, last: int, resume_at: int | None = None
+    ) -> None:
         super().__init__(f"{topic}[{partition}]: {detail}")
         self.topic = topic
         self.partition = partition
         self.first = first
         self.last = last
-
-    @property
-    def resume_at(self) -> int:
-        """Return the offset at which reading continues."""
-        return self.last + 1
+        self.resume_at = last + 1 if resume_at is None else resume_at
 
     @property
     def messages(self) -> int:
@@ -70,6 +69,21 @@ class OffsetLost(UnreadRange):
     def __init__(self, topic: str, partition: int, *, wanted: int, available: int) -> None:
         detail = f"offsets {wanted} to {available - 1} are gone unread"
         super().__init__(detail, topic, partition, first=wanted, last=available - 1)
+
+
+class LogTruncated(UnreadRange):
+    """A log ends before an offset up to which it was read: a broker lost its tail, or the topic is another.
+
+    What stood from `resume_at` on is gone. Messages written there since are new, and are read.
+    """
+
+    def __init__(self, topic: str, partition: int, *, wanted: int, end: int, resume_at: int) -> None:
+        detail = (
+            f"the log was read up to offset {wanted - 1} and ends at {end} now: "
+            f"what stood from {resume_at} to {wanted - 1} is gone; reading continues at {resume_at}"
+        )
+        super().__init__(detail, topic, partition, first=resume_at, last=wanted - 1, resume_at=resume_at)
+        self.end = end
 
 
 class BatchTooLarge(UnreadRange):

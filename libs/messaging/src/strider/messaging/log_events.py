@@ -43,6 +43,11 @@ BATCH_LEFT_OUT: Final = LogEvent(
     "error",
     "A reader of a whole topic left out a batch that exceeds STRIDER_MAX_DECOMPRESSED_BATCH_MB.",
 )
+TRUNCATED_LOG_CONTINUED: Final = LogEvent(
+    "Truncated log continued",
+    "error",
+    "A topic that is read whole ends before the offset up to which it was read; what was read there stays.",
+)
 COMMIT_RETRIED: Final = LogEvent("Commit retried", "info", "The broker asked to send an offset commit again.")
 PRODUCER_BROKEN: Final = LogEvent(
     "Producer broken", "warning", "The broker refused a batch for good; a new client replaces this one."

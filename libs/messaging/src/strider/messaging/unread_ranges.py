@@ -7,7 +7,7 @@ is one: it still stands in the log.
 from __future__ import annotations
 
 from . import log_events
-from .errors import BatchTooLarge, UnreadRange
+from .errors import BatchTooLarge, LogTruncated, UnreadRange
 from .log_events import logger
 from .ports import Consumer, TopicPartition
 
@@ -15,7 +15,7 @@ _log = logger(__name__)
 
 
 def skip_unread(reader: Consumer, unread: UnreadRange) -> None:
-    """Continue behind the range; log a batch that was skipped."""
+    """Continue behind the range; log a batch that was skipped, and a log that lost its tail."""
     if isinstance(unread, BatchTooLarge):
         _log.emit(
             log_events.BATCH_LEFT_OUT,
@@ -26,5 +26,14 @@ def skip_unread(reader: Consumer, unread: UnreadRange) -> None:
             codec=unread.codec,
             compressed_bytes=unread.compressed_bytes,
             limit_bytes=unread.limit_bytes,
+        )
+    if isinstance(unread, LogTruncated):
+        _log.emit(
+            log_events.TRUNCATED_LOG_CONTINUED,
+            topic=unread.topic,
+            partition=unread.partition,
+            first=unread.first,
+            last=unread.last,
+            end=unread.end,
         )
     reader.seek(TopicPartition(unread.topic, unread.partition), unread.resume_at)

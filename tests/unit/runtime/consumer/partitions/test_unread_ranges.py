@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from strider.messaging.effects import Effects, Subscription
 from strider.messaging.inprocess import simulate
 from strider.messaging.ports import RawRecord, Record, TopicPartition
@@ -158,5 +160,50 @@ def test_a_marker_that_was_not_skipped_yet_is_skipped_by_the_next_reader() -> No
 
         assert world.committed() == [2]
         assert world.texts() == []
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize("is_new_topic", [False, True])
+def test_a_log_that_lost_its_tail_is_continued_once_what_was_read_of_it_is_done(is_new_topic: bool) -> None:
+    """Its offsets come a second time, with other messages; none of the first may be committed for them."""
+
+    async def scenario() -> None:
+        world = World(partitions=1)
+        end, release = 0 if is_new_topic else 5, asyncio.Event()
+        truncated: list[str] = []
+
+        class Meter(NoConsumerMeter):
+            def log_truncated(self, topic: str) -> None:  # type: ignore[override]
+                truncated.append(topic)
+
+        async def wait(note: Note, _record: Record) -> Effects:
+            if note.text == "0007":
+                await release.wait()
+            return Effects(publish=(answer(note),))
+
+        await world.write(*notes(10))
+        loop = world.loop(Subscription(NOTES, wait), meter=Meter())
+        task = world.start(loop)
+        await world.until(lambda: world.committed() == [7])
+        log = world.broker.log(TopicPartition("notes", 0))
+        del log.records[end:]
+        log.end = end
+        await world.until(world.letters)
+        during = (world.committed(), list(loop.paused_reasons))
+        release.set()
+        await world.until(lambda: world.committed() == [end])
+        await world.write(*(Note("k", f"new {number}") for number in range(8)))
+        await world.drained()
+        await world.stop(loop, task)
+
+        (letter,) = world.letters()
+        assert (letter.reason, letter.category) == ("log_truncated", "infrastructure")
+        assert (letter.offset, letter.lost_from, letter.lost_to) == (end, end, 9)
+        assert during[0] == [7], "nothing of the log that is gone is committed meanwhile"
+        assert truncated == ["notes"]
+        assert world.texts() == sorted(
+            [*(f"{number:04}" for number in range(10)), *(f"new {number}" for number in range(8))]
+        )
 
     simulate(scenario())

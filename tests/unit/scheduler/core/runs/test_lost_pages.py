@@ -89,6 +89,17 @@ def test_what_another_shard_sends_holds_up_nothing_but_in_the_unsharded_topic() 
     assert not BEGUN.after(PipelineOffsets(ALL_READ, ends | {(FETCHED, 0): 8})).has_passed
 
 
+@pytest.mark.parametrize("topic", [FETCHED, PARSED, VALIDATED, REJECTED, SETTLED])
+def test_a_log_that_became_shorter_holds_up_no_proof(topic: str) -> None:
+    """A broker lost its tail, or the topic was made again: the former end is never reached."""
+    behind = BEGUN.after(sounding(**{topic.replace("-", "_"): 1}))
+    shorter = {place: 0 if place[0] == topic else end for place, end in ENDS.items()}
+    committed = {(group, place): shorter[place] for group, place in ALL_READ}
+
+    assert not behind.has_passed
+    assert behind.after(PipelineOffsets(committed, shorter)).has_passed
+
+
 def test_a_group_that_has_committed_nothing_is_not_past_anything() -> None:
     assert not BEGUN.after(PipelineOffsets({}, ENDS)).has_passed
 

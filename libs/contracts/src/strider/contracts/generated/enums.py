@@ -145,6 +145,8 @@ class DeadLetterReason(StrEnum):
     """The log was cut before it was read."""
     BATCH_TOO_LARGE = "batch_too_large"
     """Its record batch is too large when it is decompressed, and was skipped unread."""
+    LOG_TRUNCATED = "log_truncated"
+    """The end of the log was lost after it was read."""
 
 
 class DecisionReason(StrEnum):

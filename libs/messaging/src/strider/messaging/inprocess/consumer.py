@@ -10,7 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 
-from strider.messaging.errors import InfrastructureError, OffsetLost, OffsetMissing, PartitionNotOwned
+from strider.messaging.errors import (
+    InfrastructureError,
+    LogTruncated,
+    OffsetLost,
+    OffsetMissing,
+    PartitionNotOwned,
+    UnreadRange,
+)
 from strider.messaging.ports import GroupSpec, RebalanceListener, Record, TopicPartition
 
 from .broker import InProcessBroker
@@ -125,7 +132,7 @@ class InProcessReader:
                 continue
             try:
                 records = self._read(partition, max_records)
-            except (OffsetLost, OffsetMissing):
+            except (UnreadRange, OffsetMissing):
                 if not found:
                     raise
                 break  # what was read is returned first; the next poll begins here and raises
@@ -139,8 +146,10 @@ class InProcessReader:
 
     def _read(self, partition: TopicPartition, max_records: int) -> Sequence[Record]:
         log, position = self._broker.log(partition), self._position(partition)
-        if not log.start <= position <= log.end:
+        if position < log.start:
             raise OffsetLost(*partition, wanted=position, available=log.start)
+        if position > log.end:
+            raise LogTruncated(*partition, wanted=position, end=log.end, resume_at=log.end)
         records, self._positions[partition] = log.read(
             position, max_records, read_committed=self._read_committed
         )

@@ -14,19 +14,30 @@ from aiokafka import errors as library
 from aiokafka.structs import TopicPartition as LibraryPartition
 
 from strider.messaging import log_events
-from strider.messaging.errors import InfrastructureError, OffsetLost, OffsetMissing, PartitionNotOwned
+from strider.messaging.errors import (
+    InfrastructureError,
+    LogTruncated,
+    OffsetLost,
+    OffsetMissing,
+    PartitionNotOwned,
+    Unavailable,
+    UnreadRange,
+)
 from strider.messaging.log_events import logger
 from strider.messaging.ports import GroupSpec, Record, TopicPartition
 
 from .assignor import ShardAssignor
 from .connection import KafkaConnection
-from .error_mapping import describe_error, map_error, mapped_errors
+from .error_mapping import DEPENDENCY, describe_error, map_error, mapped_errors
 from .patches import internals as insides
 from .patches import safe_decompression as unpacking
 from .patches.batching_pace import BatchingPace
 
 _COMMIT_RETRY_SECONDS: Final = 0.1
 _POLL_SLACK_SECONDS: Final = 0.05
+
+_NOTE: Final = "read-until="
+"""Begins the note beside a committed offset: the time of the last record that was read, in milliseconds."""
 
 FetchedRecords = Mapping[TopicPartition, Sequence[Record]]
 
@@ -54,6 +65,8 @@ class KafkaConsumer:
         self._generation = -1
         self._deliverable: object = None
         self._held_back: tuple[object, FetchedRecords] | None = None
+        self._latest_ms: dict[TopicPartition, int] = {}
+        """Time of the last record that was read of each partition."""
         self._is_closed = False
 
     async def poll(self, *, max_records: int, timeout_seconds: float) -> FetchedRecords:
@@ -105,7 +118,10 @@ class KafkaConsumer:
             insides.reset_fetch_context(self._client)
             await self._raise_mapped(error)
         # Before the library's own task runs: what it does next is fetch again.
-        messages = sum(map(len, found.values()))
+        messages = 0
+        for partition, records in found.items():
+            messages += len(records)
+            self._latest_ms[partition] = records[-1].timestamp
         self._pace.record_round_trip(messages, is_full=messages >= max_records)
         return cast("FetchedRecords", found)
 
@@ -125,10 +141,8 @@ class KafkaConsumer:
         if isinstance(error, InfrastructureError):
             raise error
         if isinstance(error, library.OffsetOutOfRangeError):
-            for (topic, number), wanted in dict(error.args[0]).items():
-                partition = TopicPartition(topic, number)
-                available = (await self.begin_offsets([partition]))[partition]
-                raise OffsetLost(topic, number, wanted=wanted, available=available) from error
+            for partition, wanted in dict(error.args[0]).items():
+                raise await self._unread_range(TopicPartition(*partition), wanted) from error
         if isinstance(error, library.NoOffsetForPartitionError) and self._spec is not None:
             insides.forget_missing_offsets(self._client)
             missing = error.args[0]
@@ -137,6 +151,33 @@ class KafkaConsumer:
             # The library has already stepped over the record; only a restart reads it again.
             raise InfrastructureError(describe_error(error)) from error
         raise map_error(error) from error
+
+    async def _unread_range(self, partition: TopicPartition, wanted: int) -> UnreadRange | Unavailable:
+        """Return why an offset is outside of its log."""
+        begin = (await self.begin_offsets([partition]))[partition]
+        if wanted < begin:
+            return OffsetLost(*partition, wanted=wanted, available=begin)
+        end = (await self.end_offsets([partition]))[partition]
+        if wanted <= end:
+            return Unavailable(
+                DEPENDENCY, f"{partition.topic}[{partition.partition}] was shorter for a moment"
+            )
+        resume_at = min(end, await self._first_after_latest(partition, end))
+        return LogTruncated(*partition, wanted=wanted, end=end, resume_at=resume_at)
+
+    async def _first_after_latest(self, partition: TopicPartition, end: int) -> int:
+        """Return the first offset that is later than all that was read; the end where that is unknown.
+
+        A broker that comes back with a shorter log is written to before we notice.
+        """
+        latest_ms = self._latest_ms.get(partition)
+        if latest_ms is None and self._spec is not None:
+            with mapped_errors():
+                note = await insides.committed_note(self._client, partition)
+            latest_ms = int(note.removeprefix(_NOTE)) if note.startswith(_NOTE) else None
+        if latest_ms is None:
+            return end
+        return (await self.offsets_at({partition: latest_ms + 1}))[partition]
 
     async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit the next offsets, in the generation that assigned the partitions."""
@@ -151,9 +192,10 @@ class KafkaConsumer:
                 await self._commit(offsets, self._generation)
 
     async def _commit(self, offsets: Mapping[TopicPartition, int], generation: int) -> None:
+        notes = {place: f"{_NOTE}{latest_ms}" for place, latest_ms in self._latest_ms.items()}
         while True:
             try:
-                if not await insides.commit_once(self._client, offsets, generation=generation):
+                if not await insides.commit_once(self._client, offsets, generation=generation, notes=notes):
                     raise PartitionNotOwned("the group has rebalanced since these partitions were assigned")
             except library.KafkaError as error:
                 if not getattr(error, "retriable", False):
@@ -252,6 +294,7 @@ class KafkaConsumer:
     def set_assignment(self, partitions: frozenset[TopicPartition]) -> None:
         """Set the assigned partitions and the generation that assigned them."""
         self._assigned = partitions
+        self._latest_ms = {}
         self._generation = -1 if self._spec is None else insides.generation_of(self._client)
 
     def allow_delivery(self) -> None:

@@ -30,7 +30,9 @@ _COORDINATOR_MOVED: Final = frozenset({15, 16})
 _NO_OPEN_TRANSACTION: Final = 48
 """INVALID_TXN_STATE: there is no open transaction to abort."""
 _UNKNOWN_PRODUCER_ID: Final = 49
-"""INVALID_PRODUCER_ID_MAPPING: the id belongs to another producer id by now, or was forgotten."""
+"""INVALID_PRODUCER_ID_MAPPING: the id belongs to another producer id by now, or has expired (7 days
+without a transaction).
+"""
 
 
 class ProducerSession(NamedTuple):
@@ -109,7 +111,8 @@ class TransactionCoordinator:
             producer_epoch=held.producer_epoch,
             transaction_result=False,
         )
-        await self._send(request, done=frozenset({_NO_OPEN_TRANSACTION}))
+        # A forgotten id has no transaction; whether it has a newer owner, its next epoch shows.
+        await self._send(request, done=frozenset({_NO_OPEN_TRANSACTION, _UNKNOWN_PRODUCER_ID}))
 
     async def _send(self, request: Any, *, done: frozenset[int]) -> Any:
         while True:
@@ -124,10 +127,10 @@ class TransactionCoordinator:
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
             code = answer.error_code
-            if code in FENCED_CODES or code == _UNKNOWN_PRODUCER_ID:
-                raise ShardFenced(self._shard)
             if code == 0 or code in done:
                 return answer
+            if code in FENCED_CODES or code == _UNKNOWN_PRODUCER_ID:
+                raise ShardFenced(self._shard)
             if code in _COORDINATOR_MOVED:
                 self._node = None
             elif code not in _COORDINATOR_BUSY:

@@ -46,7 +46,9 @@ class OffsetCommitter:
         offsets = {
             name: position
             for name, partition in assigned.items()
-            if (position := partition.offsets.position) is not None and position != partition.committed
+            if not partition.is_truncated
+            and (position := partition.offsets.position) is not None
+            and position != partition.committed
         }
         if offsets:
             await self._send(consumer, assigned, offsets)
@@ -97,7 +99,12 @@ class OffsetCommitter:
             lags = {}
             for name in ends:
                 partition = assigned.get(name)
-                if partition is None or partition.is_revoking or partition.is_fenced:
+                if (
+                    partition is None
+                    or partition.is_revoking
+                    or partition.is_fenced
+                    or partition.is_truncated
+                ):
                     continue
                 if partition.catch_up_target is None or (partition.is_new and not partition.hold_reasons):
                     partition.catch_up_target = now, ends[name]

@@ -61,6 +61,8 @@ class AssignedPartition:
     """Records read before the shard was ready."""
     started_up_to: int = -1
     """Highest offset that was started."""
+    is_truncated: bool = False
+    """Offsets in flight are of a log that is gone: they are not committed."""
     is_revoking: bool = False
     """Nothing behind `started_up_to` is started any more; what lies before it is, or it would be a gap."""
     is_fenced: bool = False

@@ -47,6 +47,12 @@ class OffsetTracker:
             self.add(offset - 1)
             self._completed_early.add(offset - 1)
 
+    def restart_at(self, offset: int) -> None:
+        """Begin again at any offset, in a log that is another one; everything must be completed."""
+        if self._incomplete:
+            raise ValueError(f"offset {self._incomplete[0]} is not completed")
+        self._position = offset
+
     @property
     def position(self) -> int | None:
         """Offset to commit: the next one to read after a crash. None before the first was completed."""

@@ -84,6 +84,9 @@ class ConsumerMeter(Protocol):
     def batch_skipped(self, topic: str) -> None:
         """Count a record batch that was skipped, because it is too large when it is decompressed."""
 
+    def log_truncated(self, topic: str) -> None:
+        """Count a log that was found to end before the offset up to which it was read."""
+
     def lag(self, topic: str, partition: int, messages: int | None) -> None:
         """Set the lag from the first incomplete message to the end; None: the partition was revoked."""
 
@@ -168,7 +171,7 @@ class NoConsumerMeter:
     def _ignore(self, *_: object, **__: object) -> None:
         """Ignore all arguments."""
 
-    handled = in_flight = dead_lettered = lost = batch_skipped = lag = _ignore
+    handled = in_flight = dead_lettered = lost = batch_skipped = log_truncated = lag = _ignore
     paused = rebalanced = commit_failed = retried = _ignore
 
 

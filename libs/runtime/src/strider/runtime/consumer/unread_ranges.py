@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strider.messaging.errors import BatchTooLarge, PartitionNotOwned, Unavailable, UnreadRange
+from strider.messaging.errors import BatchTooLarge, LogTruncated, PartitionNotOwned, Unavailable, UnreadRange
 from strider.messaging.ports import Consumer
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
@@ -13,6 +13,7 @@ from .pauses import Pauses
 from .spec import ConsumerPorts
 
 LOSS = "loss"
+_CHECK_SECONDS = 0.05
 
 _log = logger("loop")
 
@@ -26,11 +27,14 @@ async def report_unread(
     pauses: Pauses,
 ) -> None:
     """Report the range in log, metrics and dead letters, then continue behind it."""
+    partition.is_truncated = isinstance(unread, LogTruncated)
     _log_and_count(unread, ports)
     reason = f"{LOSS} {unread.topic}[{unread.partition}]"
     pauses.begin(reason, str(unread))
     await _publish(unread, partition, reason, ports=ports, pauses=pauses)
     pauses.clear(reason)
+    if partition.is_truncated:
+        await _until_completed(partition, ports)
     if partition.is_closed:
         return
     try:
@@ -38,8 +42,24 @@ async def report_unread(
     except PartitionNotOwned:
         return
     # The next commit includes it: else the next owner of the partition would report the same range again.
-    partition.offsets.skip_to(unread.resume_at)
+    if partition.is_truncated:
+        _restart(partition, unread.resume_at)
+    else:
+        partition.offsets.skip_to(unread.resume_at)
     partition.hold_reasons.discard(LOSS)
+
+
+async def _until_completed(partition: AssignedPartition, ports: ConsumerPorts) -> None:
+    """Wait for what was read of the log that is gone: its offsets are about to come a second time."""
+    while partition.offsets.first_incomplete is not None and not partition.is_closed:
+        await ports.clock.sleep(_CHECK_SECONDS)
+
+
+def _restart(partition: AssignedPartition, offset: int) -> None:
+    partition.offsets.restart_at(offset)
+    partition.started_up_to = offset - 1
+    partition.idle_position = partition.catch_up_target = None
+    partition.is_truncated = False
 
 
 def _log_and_count(unread: UnreadRange, ports: ConsumerPorts) -> None:
@@ -55,6 +75,9 @@ def _log_and_count(unread: UnreadRange, ports: ConsumerPorts) -> None:
             limit_bytes=unread.limit_bytes,
         )
         ports.meter.batch_skipped(unread.topic)
+    elif isinstance(unread, LogTruncated):
+        _log.emit(log_events.LOG_TRUNCATED, **place, **extent, end=unread.end)
+        ports.meter.log_truncated(unread.topic)
     else:
         _log.emit(log_events.MESSAGES_LOST, **place, **extent)
         ports.meter.lost(unread.topic, unread.partition, unread.messages)

@@ -54,6 +54,10 @@ class ConsumerMetrics:
         """Count a record batch that was skipped unread."""
         self._metrics.count(declared.SKIPPED_BATCHES, topic)
 
+    def log_truncated(self, topic: str) -> None:
+        """Count a log that lost its tail."""
+        self._metrics.count(declared.TRUNCATED_LOGS, topic)
+
     def lag(self, topic: str, partition: int, messages: int | None) -> None:
         """Set the lag of a partition while it is assigned here."""
         if messages is None:

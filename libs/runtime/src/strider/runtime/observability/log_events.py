@@ -210,9 +210,11 @@ COMMIT_REFUSED: Final = _info(
 MESSAGES_LOST: Final = _error(
     "Messages lost", "Retention deleted messages before they were read; the line has the range of offsets."
 )
+LOG_TRUNCATED: Final = _error(
+    "Log truncated", "A partition ends before the offset up to which it was read; the line names the range."
+)
 BATCH_SKIPPED: Final = _error(
-    "Record batch skipped",
-    "A batch exceeds STRIDER_MAX_DECOMPRESSED_BATCH_MB when it is decompressed; it is skipped unread.",
+    "Record batch skipped", "A batch exceeds STRIDER_MAX_DECOMPRESSED_BATCH_MB, and is skipped unread."
 )
 MESSAGE_DEAD_LETTERED: Final = _error(
     "Message dead-lettered",

@@ -149,6 +149,18 @@ SKIPPED_BATCHES: Final = Metric(
         "A producer writes batches beyond `STRIDER_MAX_DECOMPRESSED_BATCH_MB`; the dead letters name them.",
     ),
 )
+TRUNCATED_LOGS: Final = Metric(
+    "strider_truncated_logs_total",
+    "counter",
+    "Times that a partition was found to end before the offset up to which it was read.",
+    ("topic",),
+    alert=Alert(
+        "LogTruncated",
+        _rise(15),
+        0,
+        "A broker lost the end of a log (power cut, unclean election), or a topic was made again.",
+    ),
+)
 PAUSED: Final = Metric(
     "strider_paused", "gauge", "1 while consumption is paused for a stated reason.", ("group", "reason")
 )
@@ -214,6 +226,7 @@ RUNTIME_METRICS: Final = (
     LOSSES,
     LOST_MESSAGES,
     SKIPPED_BATCHES,
+    TRUNCATED_LOGS,
     PAUSED,
     PAUSES,
     REBALANCES,

@@ -140,7 +140,11 @@ class ContiguousConsumer(Consumer):
         )
         self._on_retention_gap(RetentionGap(TopicPartition(*tp), failure.first, failure.resume_at))
         self._positions.advance(tp, failure.resume_at)
-        await self._add_gap(tp, failure.first, failure.resume_at)
+        # As if its last message had been counted: else it is committed only with the next message.
+        if failure.first < failure.last:
+            await self._add_gap(tp, failure.first, failure.last)
+        self._acked[tp].append(failure.last)
+        self._acked_index[tp].add(failure.last)
         await self.seek(tp, failure.resume_at)
 
     async def reread_skipped(self) -> None:

@@ -99,8 +99,16 @@ def reset_fetch_context(consumer: Any) -> None:
     subscription._last_fetch_ended = time.monotonic()
 
 
-async def commit_once(consumer: Any, offsets: Mapping[TopicPartition, int], *, generation: int) -> bool:
+async def commit_once(
+    consumer: Any,
+    offsets: Mapping[TopicPartition, int],
+    *,
+    generation: int,
+    notes: Mapping[TopicPartition, str],
+) -> bool:
     """Send one commit in the given generation; False, and nothing sent, when that one is over.
+
+    The broker keeps the note of a partition beside its offset.
 
     The library's own `commit` retries under whatever generation it has by then: after a rebalance in between
     it would commit for a partition that another member owns, and the broker cannot tell.
@@ -110,9 +118,18 @@ async def commit_once(consumer: Any, offsets: Mapping[TopicPartition, int], *, g
     async with coordinator._commit_lock:
         if coordinator.generation != generation:
             return False
-        wanted = {partition: OffsetAndMetadata(offset, "") for partition, offset in offsets.items()}
+        wanted = {
+            partition: OffsetAndMetadata(offset, notes.get(partition, ""))
+            for partition, offset in offsets.items()
+        }
         await coordinator._do_commit_offsets(None, wanted)
         return True
+
+
+async def committed_note(consumer: Any, partition: TopicPartition) -> str:
+    """Return the note that was committed with a partition's offset; the library returns the offset alone."""
+    found = await consumer._coordinator.fetch_committed_offsets([partition])
+    return str(found[partition].metadata) if partition in found else ""
 
 
 def check_alive(consumer: Any) -> None:

@@ -85,11 +85,10 @@ class PipelineWatermark:
         watermark = self
         while not watermark.has_passed:
             stage = watermark.stages[watermark.stage]
-            ends = (
-                watermark._end_offsets_of(stage, offsets)
-                if watermark.end_offsets is None
-                else watermark.end_offsets
-            )
+            ends = watermark._end_offsets_of(stage, offsets)
+            if watermark.end_offsets is not None:
+                # A log that has lost its tail, or was made again, does not reach its former end by itself.
+                ends = {each: min(end, ends.get(each, 0)) for each, end in watermark.end_offsets.items()}
             if any(
                 offsets.committed.get((stage.group, partition), 0) < end for partition, end in ends.items()
             ):
