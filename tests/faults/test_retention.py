@@ -7,7 +7,10 @@ import asyncio
 import pytest
 
 from strider.contracts.generated.topics import ECHO_REQUESTS
+from strider.messaging.kafka import KafkaConnection
+from strider.messaging.topics import apply_topics
 from tests.processes.log_cut import cut_log
+from tests.processes.waiting import until
 
 from .load import Asker
 from .scene import Scene
@@ -151,3 +154,48 @@ async def test_a_log_without_its_tail_is_not_read_again_and_loses_nothing_new(
     }
     assert {(each.lost_from, each.lost_to) for each in letters} == {(cut_at, former_end - 1)}
     assert await echo.metric("strider_truncated_logs_total", topic=ECHO_REQUESTS.name) == len(letters)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+async def test_a_topic_that_is_made_again_is_read_only_from_an_offset_that_was_committed(
+    scene: Scene,
+) -> None:
+    """The broker forgets the group's offsets with the topic: the service says so, and guesses nothing.
+
+    It notices the new topic when it refreshes the cluster's metadata, within a minute.
+    """
+    echo = scene.echo()
+    await echo.until_ready()
+    async with scene.asker() as asker:
+        asked = [await asker.ask(text=f"text {number}") for number in range(REQUESTS)]
+        await asker.settle()
+    await scene.until_drained("echo", ECHO_REQUESTS)
+    await scene.broker.make_again(ECHO_REQUESTS)
+    async with scene.asker() as later:
+        new = [await later.ask(text=f"new {number}") for number in range(NEW)]
+        await later.settle()
+
+    def is_stated() -> bool:
+        return any(event["reason"] == "offsets" for event in echo.events("Consumption paused"))
+
+    seconds = await until(is_stated, what="the missing offsets are stated", tell=scene.tell, seconds=120)
+    reason = await echo.until_red("no committed offset for echo-requests")
+    echo.ask_to_stop()
+    assert await echo.until_ended() == 0
+    await apply_topics(KafkaConnection((scene.part.address,)), [ECHO_REQUESTS], shards=scene.broker.shards)
+    echo = scene.echo()
+    await echo.until_ready()
+    await scene.until_drained("echo", ECHO_REQUESTS)
+    requests = [echoed.request_id for _, echoed in await scene.echoes()]
+    scene.figures(
+        "topic made again",
+        stated_after=f"{seconds:.0f}s",
+        answered_new=len({*requests} & {*new}),
+        read_again=len(requests) - len({*requests}),
+    )
+
+    assert "strider topics apply" in reason
+    assert {*requests} == {*asked, *new}
+    assert len(requests) == len({*requests})
+    assert await scene.letters() == []

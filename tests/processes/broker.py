@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
-from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
 from aiokafka.structs import TopicPartition
 
 from strider.contracts import Topic
 from strider.contracts.avro.codec import Codec, SchemaStore
+
+from .waiting import until
 
 Offsets = Mapping[int, int]
 """By partition."""
@@ -91,6 +93,22 @@ class Broker:
         await self._admin.delete_records(
             {TopicPartition(topic.name, n): RecordsToDelete(offset) for n, offset in before.items()}
         )
+
+    async def make_again(self, topic: Topic[Any]) -> None:
+        """Delete a topic, and make it again with its partitions and no records."""
+        await self._admin.delete_topics([topic.name])
+
+        async def is_gone() -> bool:
+            return topic.name not in await self._admin.list_topics()
+
+        await until(is_gone, what=f"{topic.name} is deleted")
+        count = topic.partitions or self.shards
+        await self._admin.create_topics([NewTopic(topic.name, count, 1, topic_configs=dict(topic.config))])
+
+        async def is_there() -> bool:
+            return topic.name in await self._admin.list_topics()
+
+        await until(is_there, what=f"{topic.name} is made again")
 
     def decode(self, topic: Topic[Any], records: list[Any]) -> list[Any]:
         """Events of records, in their order."""
