@@ -7,22 +7,35 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
-from strider.contracts.generated.topics import ECHO_DLQ, ECHOES, SCHEMAS, TALLIES, TALLY_DLQ
+from strider.contracts.generated.topics import (
+    ECHO_DLQ,
+    ECHOES,
+    SCHEMAS,
+    SEEDS_SUBMITTED,
+    TALLIES,
+    TALLY_DLQ,
+)
+from strider.localstack.servers.probes import run_sync
 from strider.messaging.kafka import KafkaConnection
 from strider.messaging.topics import apply_topics
 from strider.runtime.consumer.spec import ConsumerSettings
+from strider.runtime.observability import log_events
+from strider.storage.migrations import upgrade
 from strider.testing.kafka_cluster import KafkaCluster, start_cluster
-from strider.testing.stack import temp_server_directory
+from strider.testing.stack import ServerStack, create_database, drop_database, temp_server_directory
 from tests.processes.broker import Broker
 from tests.processes.services import Yard
 from tests.processes.waiting import until_whole
 
 from .conftest import EXAMPLE_TOPICS, SHARDS
-from .scene import Scale, Scene
+from .scene import SHORT, Scale, Scene
 
 WINDOW = ConsumerSettings().buffer_messages
+API = ("-m", "strider.api")
+ACCEPTED = 202
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +44,7 @@ def cluster() -> Iterator[KafkaCluster]:
         running = start_cluster(directory)
         try:
             connection = KafkaConnection(tuple(running.address.split(",")))
-            asyncio.run(apply_topics(connection, [*EXAMPLE_TOPICS, SCHEMAS], shards=SHARDS))
+            asyncio.run(apply_topics(connection, [*EXAMPLE_TOPICS, SCHEMAS, SEEDS_SUBMITTED], shards=SHARDS))
             yield running
         finally:
             running.close()
@@ -92,3 +105,66 @@ async def test_a_killed_node_of_a_cluster_stops_nothing(
     assert (audit.wrong, audit.counted) == ((), audit.expected)
     assert [echo.exit_code, tally.exit_code] == [None, None]
     assert [*await scene.letters(ECHO_DLQ), *await scene.letters(TALLY_DLQ)] == []
+
+
+@pytest.fixture
+def database(stack: ServerStack) -> Iterator[str]:
+    dsn = create_database(stack.postgres.address)
+    run_sync(upgrade(dsn))
+    yield dsn
+    drop_database(dsn)
+
+
+@pytest.mark.timeout(240)
+async def test_two_dead_nodes_of_three_stop_writing_and_nothing_is_dropped_silently(
+    wide_scene: Scene, cluster: KafkaCluster, database: str
+) -> None:
+    """The API says so with each refusal; services state why they wait, and all continue by themselves."""
+    scene = wide_scene
+    echo, tally = scene.echo(), scene.tally()
+    api = scene.yard.start(API, {"POSTGRES_DSN": database, "STRIDER_API_PORT": "0"})
+    await asyncio.gather(echo.until_ready(), tally.until_ready(), api.until_logged("Service running"))
+    url = (await api.until_logged(log_events.API_LISTENING.text))["url"]
+    async with scene.load(SHORT) as load, httpx.AsyncClient(base_url=url, timeout=30) as client:
+        before = await submit(client, "before")
+        await load.until_asked(SHORT.between[0], tell=scene.tell)
+        for node in cluster.nodes[1:]:
+            node.kill()
+        reasons = await asyncio.gather(echo.until_red("kafka"), tally.until_red("kafka"))
+        refused = await submit(client, "while-down")
+        down_since = time.monotonic()
+        for node in cluster.nodes[1:]:
+            await asyncio.to_thread(node.start)
+        await until_whole(cluster)
+        await asyncio.gather(scene.until_more(ECHOES), scene.until_more(TALLIES))
+        await asyncio.gather(echo.until_ready(), tally.until_ready())
+        recovered_seconds = time.monotonic() - down_since
+
+        async def is_accepted() -> bool:
+            return (await submit(client, "after")).status_code == ACCEPTED
+
+        await api.until(is_accepted, what="accepts seeds again")
+    await scene.until_all_drained()
+    answers, audit = await scene.answers(load), await scene.audit(may_say_again=True)
+    scene.figures(
+        "two of three nodes down",
+        sent=answers.sent,
+        answered=answers.answered,
+        lost=answers.lost,
+        api=f"{before.status_code} {refused.status_code} {ACCEPTED}",
+        recovered=f"{recovered_seconds:.1f}s",
+    )
+
+    assert (before.status_code, refused.status_code) == (ACCEPTED, 503)
+    assert refused.json()["detail"] == "kafka does not respond now"
+    assert int(refused.headers["Retry-After"]) > 0
+    assert all("kafka" in reason for reason in reasons)
+    assert answers.lost == 0
+    assert (audit.wrong, audit.counted) == ((), audit.expected)
+    assert [echo.exit_code, tally.exit_code, api.exit_code] == [None, None, None]
+    assert [*await scene.letters(ECHO_DLQ), *await scene.letters(TALLY_DLQ)] == []
+
+
+async def submit(client: httpx.AsyncClient, name: str) -> httpx.Response:
+    """Submit one seed."""
+    return await client.post("/api/v1/seeds", json=[f"https://{name}.example/"])
