@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiokafka import AIOKafkaProducer
 
 from strider.contracts.generated.topics import ECHO_REQUESTS
@@ -46,6 +47,7 @@ def peak_mib(echo: Service) -> int:
     return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))
 
 
+@pytest.mark.fault("A2")
 async def test_a_batch_bomb_of_each_codec_costs_its_sender_a_dead_letter(scene: Scene) -> None:
     echo = scene.echo(STRIDER_MAX_DECOMPRESSED_BATCH_MB=str(LIMIT_MB))
     await echo.until_ready()
@@ -85,6 +87,7 @@ async def test_a_batch_bomb_of_each_codec_costs_its_sender_a_dead_letter(scene: 
     await echo.until_ready()
 
 
+@pytest.mark.fault("A2")
 async def test_kills_while_bombs_are_stepped_over_lose_nothing(scene: Scene) -> None:
     """Each time at the moment at which one is found: before its dead letter, or between it and the commit."""
     echo = scene.echo()

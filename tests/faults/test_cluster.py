@@ -115,6 +115,7 @@ def database(stack: ServerStack) -> Iterator[str]:
     drop_database(dsn)
 
 
+@pytest.mark.fault("F6")
 @pytest.mark.timeout(240)
 async def test_two_dead_nodes_of_three_stop_writing_and_nothing_is_dropped_silently(
     wide_scene: Scene, cluster: KafkaCluster, database: str

@@ -95,6 +95,8 @@ async def _answer_what_was_asked_for(asker: Asker, *, besides: str) -> list[str]
     return names
 
 
+@pytest.mark.fault("B1")
+@pytest.mark.fault("F25", part="a log that lost its tail")
 @pytest.mark.parametrize(
     "is_running",
     [
@@ -156,6 +158,7 @@ async def test_a_log_without_its_tail_is_not_read_again_and_loses_nothing_new(
     assert await echo.metric("strider_truncated_logs_total", topic=ECHO_REQUESTS.name) == len(letters)
 
 
+@pytest.mark.fault("F25", part="a topic that is made again")
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 async def test_a_topic_that_is_made_again_is_read_only_from_an_offset_that_was_committed(

@@ -19,6 +19,7 @@ from strider.messaging.ports import Consumer, TopicPartition
 from strider.messaging.schema_topic import SchemaFinder
 from strider.messaging.topics.tail import TailOptions, TopicTail
 from strider.runtime.clocks import SystemClock
+from tests.figures import record_figure
 
 from .batch_bombs import MIB, bomb, header_bomb, send_batch
 from .conftest import create_topic, start_group
@@ -52,6 +53,7 @@ async def read_all(bootstrap: str, topic: str, end: int) -> list[dict[str, Any]]
     return program.events
 
 
+@pytest.mark.fault("A2")
 @pytest.mark.parametrize(
     ("codec", "mib"),
     [
@@ -75,7 +77,7 @@ async def test_a_reader_steps_over_bombs_and_reads_what_is_around_them(
     lines = await read_all(kafka_bootstrap, topic, after.offset + 1)
 
     memory = lines.pop()
-    print(f"\nBOMB {codec}: {len(records)} bytes are {mib} MiB, reader's MiB {memory}")  # noqa: T201  # the figure
+    record_figure(f"bomb {codec}: {len(records)} bytes are {mib} MiB, reader's MiB {memory}")
     assert [line["offset"] for line in lines if line["event"] == "record"] == [0, after.offset]
     skipped = [line for line in lines if line["event"] == "skipped"]
     assert [(line["first"], line["last"]) for line in skipped] == [(offset, offset) for offset in offsets]
@@ -96,7 +98,7 @@ async def test_large_batches_within_the_bound_are_read_one_at_a_time(
     lines = await read_all(kafka_bootstrap, topic, offsets[-1] + 1)
 
     memory = lines.pop()
-    print(f"\nBOMB within the bound: 16 batches of 15 MiB, reader's MiB {memory}")  # noqa: T201  # the figure
+    record_figure(f"bomb within the bound: 16 batches of 15 MiB, reader's MiB {memory}")
     assert [(line["offset"], line["size"]) for line in lines] == [(offset, 15 * MIB) for offset in offsets]
     assert memory["peak"] - memory["before"] < ALLOWED_MIB
 
@@ -114,7 +116,7 @@ async def test_a_record_of_millions_of_headers_is_no_list_of_millions_of_objects
     lines = await read_all(kafka_bootstrap, topic, after.offset + 1)
 
     memory = lines.pop()
-    print(f"\nBOMB headers: {len(records)} bytes are {7 * MIB} headers, reader's MiB {memory}")  # noqa: T201  # same
+    record_figure(f"bomb headers: {len(records)} bytes are {7 * MIB} headers, reader's MiB {memory}")
     assert [line["offset"] for line in lines if line["event"] == "record"] == [0, after.offset]
     assert [line["first"] for line in lines if line["event"] == "skipped"] == [offset]
     assert memory["peak"] - memory["before"] < ALLOWED_MIB

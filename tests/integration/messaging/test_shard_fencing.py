@@ -129,6 +129,7 @@ async def test_an_unknown_outcome_renews_the_epoch_and_tears_no_group(own_kafka:
     assert writer.epoch == epochs[-1]
 
 
+@pytest.mark.fault("B8")
 async def test_a_writer_whose_transactional_id_has_expired_begins_again() -> None:
     """Kafka forgets it after seven days without a transaction, here after a second: no newer owner."""
     expiry = {

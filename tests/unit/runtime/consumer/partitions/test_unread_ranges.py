@@ -164,6 +164,7 @@ def test_a_marker_that_was_not_skipped_yet_is_skipped_by_the_next_reader() -> No
     simulate(scenario())
 
 
+@pytest.mark.fault("B11")
 @pytest.mark.parametrize("is_new_topic", [False, True])
 def test_a_log_that_lost_its_tail_is_continued_once_what_was_read_of_it_is_done(is_new_topic: bool) -> None:
     """Its offsets come a second time, with other messages; none of the first may be committed for them."""

@@ -89,6 +89,7 @@ def test_what_another_shard_sends_holds_up_nothing_but_in_the_unsharded_topic() 
     assert not BEGUN.after(PipelineOffsets(ALL_READ, ends | {(FETCHED, 0): 8})).has_passed
 
 
+@pytest.mark.fault("B7")
 @pytest.mark.parametrize("topic", [FETCHED, PARSED, VALIDATED, REJECTED, SETTLED])
 def test_a_log_that_became_shorter_holds_up_no_proof(topic: str) -> None:
     """A broker lost its tail, or the topic was made again: the former end is never reached."""
