@@ -92,7 +92,7 @@ def test_a_changed_value_is_refused(value: bytes, data: st.DataObject) -> None:
         ),
     ],
 )
-def test_an_invalid_signature_has_an_error_that_names_the_remedy(
+def test_the_refusal_of_an_invalid_signature_names_its_cause(
     headers: list[tuple[str, bytes | None]], key: str, detail: str
 ) -> None:
     assert identify_sender(VALUE, headers, key=key) == InvalidSignature(detail)

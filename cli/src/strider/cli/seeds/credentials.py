@@ -1,4 +1,4 @@
-"""Credentials of `strider seeds add`: an owner's key, or none for raw seeds.
+"""Credentials of `strider seeds add`: the owner key, or the limits without one.
 
 The key is that of the local stack that runs here, if its broker is used, else STRIDER_OWNER_KEY. The limits
 are those of this environment: services elsewhere may have others.

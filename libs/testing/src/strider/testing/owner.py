@@ -1,4 +1,4 @@
-"""The owner of tests: its key, settings with it, and headers of signed seeds."""
+"""An owner of seeds for tests: its key, settings with it, headers of signed seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The owner key of the local stack: made once, kept in a private file.
+"""The stack's owner key, made once for the services and commands that use it.
 
 It is kept in a file of its own, because seeds that were signed with it stay on their topic for weeks and
 `stack.json` counts as none where it cannot be read.

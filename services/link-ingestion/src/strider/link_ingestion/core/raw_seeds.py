@@ -1,4 +1,4 @@
-"""Limits of raw seeds: fields, and the declared crawl specs that they may name.
+"""Limits of raw seeds: the settings and crawl specs that unknown senders may use.
 
 A raw seed is one without an owner's signature. Its crawl delay counts for all who crawl the host, and its
 sizes are paid for by all, so both have a floor and a ceiling here; the ranges that hold for owners, too, are

@@ -94,7 +94,7 @@ class AcceptedSeed:
 
 @dataclass(frozen=True, slots=True)
 class SeedRules:
-    """Limits of the seeds of a deployment."""
+    """Rules of a deployment for its seeds."""
 
     allow_private: bool = False
     limits: RawSeedLimits = DEFAULT_LIMITS
