@@ -79,7 +79,7 @@ def test_nothing_is_sent_where_an_option_makes_no_sense(bootstrap: str) -> None:
     """One sentence, exit code 2."""
     done = run("https://never.test/", "--exclude", "re:(", bootstrap=bootstrap)
 
-    assert (done.returncode, done.stderr) == (2, "strider: exclude: 're:(': missing ): (\n")
+    assert (done.returncode, done.stderr) == (2, "strider: --exclude: 're:(': missing ): (\n")
 
 
 def test_a_depth_of_0_is_refused_with_what_works(bootstrap: str) -> None:
@@ -107,4 +107,4 @@ def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     """Nor for what a person has misspelt."""
     done = run("--from", "absent.txt", bootstrap="127.0.0.1:1", cwd=tmp_path)
 
-    assert (done.returncode, done.stderr) == (2, "strider: absent.txt: No such file or directory\n")
+    assert (done.returncode, done.stderr) == (2, "strider: --from absent.txt: No such file or directory\n")

@@ -21,10 +21,15 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
+from strider.contracts.crawl_specs import spec_from_seed
+from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.generated.topics import LINKS_DISCOVERED, SEEDS_SUBMITTED, URLS_DECIDED
+from strider.contracts.ids import seen_scope
 from strider.contracts.owner_signature import SIGNATURE_NAME
+from strider.contracts.seed_names import RunNames
 from strider.link_ingestion.topology import SEEDS_GROUP
 from strider.testing.owner import OWNER_KEY, owner_headers
+from tests.figures import record_figure
 
 from .service import SHARDS, Reader, Service, wait_for
 from .test_seeds_command import run
@@ -69,12 +74,12 @@ class Outcomes:
     decisions: Reader
     urls: frozenset[str] = field(default_factory=frozenset)
 
-    def runs(self) -> dict[str, list[tuple[str, str]]]:
+    def runs(self) -> dict[str, list[RunNames]]:
         """Return job and run of each link, in the order of their publication."""
-        found: dict[str, list[tuple[str, str]]] = {}
+        found: dict[str, list[RunNames]] = {}
         for _, event in self.links.events():
             for url, at in zip(event.urls, event.from_at, strict=True):
-                run = (event.from_job_ids[at], event.from_execution_ids[at])
+                run = RunNames(event.from_job_ids[at], event.from_execution_ids[at])
                 found.setdefault(url, []).append(run)
         return {url: runs for url, runs in found.items() if url in self.urls}
 
@@ -208,18 +213,18 @@ def test_the_command_signs_where_it_has_the_key(
 
 
 def test_the_command_refuses_what_the_service_would_refuse(bootstrap: str) -> None:
-    """With the line's place, before anything is published; an owner may do it."""
-    raw = run("https://a.test/", "--delay", "0.1", bootstrap=bootstrap)
-    owner = run("https://a.test/", "--delay", "0.1", bootstrap=bootstrap, owner_key=OWNER_KEY)
+    """Before anything is published; an owner may do it."""
+    raw = run("https://a.test/", "--delay", "90", bootstrap=bootstrap)
+    owner = run("https://a.test/", "--delay", "90", bootstrap=bootstrap, owner_key=OWNER_KEY)
     reserved = run("https://a.test/", "--job", ".robots", bootstrap=bootstrap, owner_key=OWNER_KEY)
 
     assert (raw.returncode, raw.stderr) == (
         2,
-        f"strider: delay is 0.1, {DELAYS}\n",
+        f"strider: --delay is 90, {DELAYS}\n",
     )
     assert owner.returncode == 0
     assert (reserved.returncode, reserved.stdout) == (2, "")
-    assert "job_id is '.robots'" in reserved.stderr
+    assert reserved.stderr.startswith("strider: --job is '.robots'")
 
 
 def test_without_a_key_at_the_service_a_signed_seed_is_refused_and_not_taken_as_raw(
@@ -240,3 +245,59 @@ def test_without_a_key_at_the_service_a_signed_seed_is_refused_and_not_taken_as_
     (reason, detail, job_id) = outcomes.refusals()["https://keyless.test/"]
     assert (reason, job_id) == ("bad_seed", "raw.news")
     assert detail.startswith(f"{SIGNATURE_NAME}: cannot be verified")
+
+
+ATTACKS: dict[str, tuple[dict[str, Any], str]] = {
+    "standing-run": ({"execution_id": "{run}", "max_seconds": 1}, "execution_id is"),
+    "standing-run-pages": ({"execution_id": "{run}", "max_pages": 1}, "execution_id is"),
+    "own-job": ({"job_id": ".robots"}, "job_id is"),
+    "known-urls": ({"job_id": "{scope}"}, "job_id is"),
+    "frozen-host": ({"delay": 86_400.0, "scope": "any"}, "delay is 86400"),
+    "hurried-host": ({"delay": 0.0}, "delay is 0"),
+    "source": ({"source_id": "shop"}, "source_id"),
+    "limits": ({"max_pages": 1}, ""),
+    "more-limits": ({"max_pages": 1}, ""),
+    "named-run": ({"job_id": "shop", "execution_id": "shop-1", "max_seconds": 1}, ""),
+}
+"""Fields of hostile raw seeds, and the beginning of the refusal; empty: they are runs of their own."""
+
+
+@pytest.mark.fault("A3", "A10")
+@pytest.mark.fault("A4", part="delays beyond a floor and a ceiling are refused")
+def test_no_raw_seed_is_in_the_run_of_another_sender(
+    sender: Producer, service: Service, outcomes: Outcomes
+) -> None:
+    """The standing run, whose name is a constant, and an owner's run keep their limits."""
+    service.start()
+    victim, owned = "https://victims.test/raw", "https://victims.test/owner"
+    value = as_json(url=owned, job_id="shop", execution_id="shop-1")
+    sender.produce(SEEDS_SUBMITTED.name, as_json(url=victim))
+    sender.produce(SEEDS_SUBMITTED.name, value, headers=owner_headers(value))
+    sender.flush(10)
+    outcomes.urls = frozenset({victim, owned})
+    outcomes.wait()
+    ((job, run),), (own_run,) = outcomes.runs()[victim], outcomes.runs()[owned]
+    known = {"run": run, "scope": seen_scope(job, spec_from_seed(SeedSubmitted(url=victim)).crawl_spec_id)}
+    for name, (fields, _) in ATTACKS.items():
+        given = {key: text.format(**known) if isinstance(text, str) else text for key, text in fields.items()}
+        sender.produce(SEEDS_SUBMITTED.name, as_json(url=f"https://victims.test/{name}", **given))
+    sender.flush(10)
+    outcomes.urls = frozenset(f"https://victims.test/{name}" for name in ATTACKS)
+    outcomes.wait()
+    runs, refusals = outcomes.runs(), outcomes.refusals()
+    attackers = [each for found in runs.values() for each in found]
+    in_others = [each for each in attackers if each.execution_id in {run, "shop-1"} or each.job_id == "shop"]
+    record_figure(
+        f"hostile seeds={len(ATTACKS)} refused={len(refusals)} in-runs-of-their-own={len(attackers)} "
+        f"in-runs-of-others={len(in_others)}"
+    )
+
+    assert in_others == []
+    for name, (_, detail) in ATTACKS.items():
+        url = f"https://victims.test/{name}"
+        assert detail == "" or refusals[url][1].startswith(detail), name
+        assert (url in runs) == (detail == ""), name
+    assert (job, own_run) == ("adhoc", ("shop", "shop-1"))
+    assert len({execution for _, execution in attackers} | {run, "shop-1"}) == len(attackers) + 2
+    assert {job_id for job_id, _ in attackers}.isdisjoint({"adhoc", "shop"})
+    assert service.stop() == 0

@@ -118,6 +118,9 @@ def test_without_a_key_a_line_beyond_the_limits_of_raw_seeds_is_refused() -> Non
 
     assert isinstance(answer, BadLine)
     assert answer.place == "urls.txt:3"
+    assert raw_reader(delay=0.1).option_error() == "", "a loopback host may be crawled so"
+    assert isinstance(raw_reader(delay=0.1).read(InputLine("", "http://127.0.0.1/")), SeedMessage)
+    assert raw_reader(delay=0.1, scope="any").option_error().startswith("--delay is 0.1, a raw seed")
     assert answer.reason.startswith(
         "delay is 0.1, a raw seed may set 1 to 60 seconds (STRIDER_SEEDS_MIN_DELAY"
     )

@@ -121,8 +121,8 @@ def _read_parts(stream: BinaryIO) -> Iterator[bytes | OSError]:
 
 
 SUBMITTED_BY: Final = "strider seeds add"
-PROBE_URL: Final = "https://example.org/"
-"""URL that options are validated with before the first line is read."""
+PROBE_URL: Final = "http://127.0.0.1/"
+"""URL that options are validated with before the first line is read: on no host is more allowed."""
 
 ZERO_DEPTH: Final = (
     f"--max-depth 0 would mean the default of {DEFAULT_DEPTH} in a seed: leave it out for the default, "
