@@ -36,16 +36,17 @@ def provide_owner_key(home: StackDirectory, environment: Mapping[str, str]) -> s
     """Return the key that the environment names, else that of the stack, made where there is none.
 
     The key in use is always in the file, so that commands of other shells find it. Raises SettingsError for
-    a key that cannot be used.
+    an invalid key.
     """
     kept = read_owner_key(home)
-    key = _configured_key(environment) or kept or secrets.token_hex(_KEY_BYTES)
+    key = configured_owner_key(environment) or kept or secrets.token_hex(_KEY_BYTES)
     if key != kept:
         _write(owner_key_file(home), key)
     return key
 
 
-def _configured_key(environment: Mapping[str, str]) -> str:
+def configured_owner_key(environment: Mapping[str, str]) -> str:
+    """Return the key that the environment names, or nothing; raises SettingsError for one that is invalid."""
     from strider.runtime.settings.base import OwnerSettings, ServiceSettings  # noqa: PLC0415  # `strider status` needs none
     from strider.runtime.settings.loader import load_settings  # noqa: PLC0415
 
