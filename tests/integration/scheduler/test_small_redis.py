@@ -132,7 +132,7 @@ async def test_a_frontier_larger_than_its_server_is_worked_off(
             numbers = range(first, min(first + ACCEPTED_A_CALL, count))
             for number in numbers:
                 log.write(number, b"pending")
-            await shard.accept([accepted_entry(page(number)) for number in numbers], [])
+            await shard.accept([accepted_entry(page(number)) for number in numbers], [], {})
         full = await shard.figures()
 
         released, most_percent = await crawl(shard, log)

@@ -13,7 +13,9 @@ from strider.cli.app import app
 from strider.cli.commands.frontier import absent_text
 from strider.cli.commands.hosts import host_lines, idle_delay_seconds, unblocked_text
 from strider.cli.commands.runs import RunView, shown_fields
-from strider.contracts.generated.events import HostRecorded
+from strider.cli.explain.facts import delay_text
+from strider.contracts.generated.events import CrawlSpecDeclared, HostRecorded
+from strider.frontier.models import HostPace
 from strider.frontier.redis.admin import ABSENT, READY, ShardState
 from strider.frontier.redis.inspection import HostGroupSnapshot
 from strider.scheduler.core.runs.control import RunState
@@ -114,10 +116,10 @@ def test_of_an_unknown_host_nothing_is_shown() -> None:
         delay_ms=1000, places=1, in_flight=0, next_request_ms=0, blocked_until_ms=0, queued=0, now_ms=9
     )
 
-    assert host_lines([], unknown, now_ms=9) == []
-    assert host_lines([], None, now_ms=9) == []
-    assert host_lines([], replace(unknown, queued=2), now_ms=9) == [
-        "2 queued, 0 of 1 requests in flight; the next request may be sent now."
+    assert host_lines([], unknown, {}, now_ms=9) == []
+    assert host_lines([], None, {}, now_ms=9) == []
+    assert host_lines([], replace(unknown, queued=2), {}, now_ms=9) == [
+        "2 queued, 0 of 1 requests in flight; 1 s between requests; the next request may be sent now."
     ]
 
 
@@ -128,6 +130,15 @@ def test_an_idle_host_has_the_delay_of_its_record_else_of_the_settings(kind: str
     record = HostRecorded(kind, "a.test", 1, delay_seconds=5.0)
 
     assert idle_delay_seconds([record], 2.0) == seconds
+def test_the_crawl_spec_that_sets_the_delay_of_a_host_is_named() -> None:
+    """Only those with entries in its shard; not where robots.txt sets a longer one."""
+    specs = {name: CrawlSpecDeclared(name, delay_seconds=60.0) for name in ("slow", "ended")}
+    live = HostGroupSnapshot(
+        60_000, 1, 0, 0, 0, 2, 9, ((HostPace(60_000), 1), (HostPace(1_000), 4)), ("mild", "slow")
+    )
+
+    assert delay_text(live, specs) == "60 s between requests, set by crawl spec slow (1 open entries)"
+    assert delay_text(replace(live, delay_ms=90_000), specs) == "90 s between requests"
 
 
 def test_more_shards_than_the_frontier_has_are_named() -> None:

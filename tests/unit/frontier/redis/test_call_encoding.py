@@ -52,7 +52,7 @@ def test_settings_of_a_group_out_of_range_are_encoded_as_the_nearest_possible() 
     wrong = HostGroupState("a", delay_ms=2**40, max_in_flight=10**6, blocked_until_ms=-1, not_before_ms=2**60)
 
     assert encode_host_groups([wrong]) == (
-        b"\xff\xff\xff\xff" + b"\xff\xff" + bytes(6) + b"\xff" * 6 + b"\x00\x01" + b"a"
+        b"\xff\xff\xff\xfe" + bytes(4) + b"\xff\xfe" + bytes(12) + b"\xff" * 6 + bytes(6) + b"\x00\x01a"
     )
 
 

@@ -70,7 +70,7 @@ def test_a_lookup_that_a_final_decision_has_overtaken_is_repeated() -> None:
         working_set = HeldBack(EventLoopClock())
         shard = await a_shard(working_set)
         entry = an_entry()
-        await shard.accept([accepted_entry(entry)], [])
+        await shard.accept([accepted_entry(entry)], [], {})
         question = entry_lookup(entry.job_id, entry.url_key, entry.crawl_spec_id)
         working_set.may_answer = asyncio.Event()
         looking = asyncio.create_task(shard.load_entries([question]))
@@ -91,7 +91,7 @@ def test_a_lookup_is_not_repeated_for_decisions_about_other_entries() -> None:
         working_set = HeldBack(EventLoopClock())
         shard = await a_shard(working_set)
         entry, other = an_entry(), an_entry(url_key="f" * 64)
-        await shard.accept([accepted_entry(entry), accepted_entry(other)], [])
+        await shard.accept([accepted_entry(entry), accepted_entry(other)], [], {})
         question = entry_lookup(entry.job_id, entry.url_key, entry.crawl_spec_id)
         working_set.may_answer = asyncio.Event()
         looking = asyncio.create_task(shard.load_entries([question]))
@@ -113,7 +113,7 @@ def test_only_what_may_make_something_releasable_wakes_the_release() -> None:
         shard = await a_shard(MemoryFrontier(EventLoopClock()))
         entry = an_entry()
         woken = []
-        await shard.accept([accepted_entry(entry)], [])
+        await shard.accept([accepted_entry(entry)], [], {})
         for state, reason, wants_room in (
             ("in_progress", "fetched", False),
             ("pending", "retry", False),

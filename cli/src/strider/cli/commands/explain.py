@@ -109,6 +109,7 @@ async def _load_steps(
             now_ms=live.now_ms if live is not None else round(time.time() * 1000),
             respects_robots=crawl.respect_robots,
             wanted_spec=wanted,
+            specs=by_id,
         )
         steps[(source.job_id if source else job) or "?"] = list(decision_steps(evidence))
     return steps

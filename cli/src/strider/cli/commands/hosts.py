@@ -6,7 +6,7 @@ A host means its host group: the host itself, or its registrable domain where th
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Final
 
@@ -14,14 +14,14 @@ import typer
 
 from strider.cli.connections import BrokerTarget, run_with_broker
 from strider.cli.exit_codes import CommandExit
-from strider.cli.explain.facts import host_fact, time_of_ms, time_text
+from strider.cli.explain.facts import delay_text, host_fact, time_of_ms, time_text
 from strider.cli.frontier.client import FrontierClient, open_frontier_client
 from strider.cli.options import AsJson, Bootstrap
 from strider.cli.output import fail, print_json, print_text
 from strider.contracts.generated.enums import HostRecordKind
 from strider.contracts.generated.enums import JobEvent as JobEventKind
-from strider.contracts.generated.events import HostRecorded
-from strider.contracts.generated.topics import HOSTS
+from strider.contracts.generated.events import CrawlSpecDeclared, HostRecorded
+from strider.contracts.generated.topics import CRAWL_SPECS, HOSTS
 from strider.contracts.partitioning import shard_of_host
 from strider.frontier.redis.inspection import HostGroupSnapshot
 from strider.runtime.settings.types import parse_duration
@@ -57,8 +57,8 @@ def list_hosts(bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
 @app.command()
 def show(name: Host, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
     """Show one host: its record, its robots.txt, its queue and its next request."""
-    group, records, live = run_with_broker(bootstrap, lambda target: _load_one(target, name))
-    lines = host_lines(records, live, now_ms=round(time.time() * 1000))
+    group, records, live, specs = run_with_broker(bootstrap, lambda target: _load_one(target, name))
+    lines = host_lines(records, live, specs, now_ms=round(time.time() * 1000))
     if as_json:
         print_json(
             {
@@ -141,10 +141,11 @@ async def _load_all(target: BrokerTarget) -> tuple[list[HostRecorded], RunContro
 
 async def _load_one(
     target: BrokerTarget, name: str
-) -> tuple[str, list[HostRecorded], HostGroupSnapshot | None]:
+) -> tuple[str, list[HostRecorded], HostGroupSnapshot | None, Mapping[str, CrawlSpecDeclared]]:
     group = parse_group(target, name)
     async with open_frontier_client(target) as frontier:
-        return group, *await load_group(frontier, group)
+        specs: list[CrawlSpecDeclared] = await frontier.read_latest(CRAWL_SPECS, [0])
+        return group, *await load_group(frontier, group), {spec.crawl_spec_id: spec for spec in specs}
 
 
 async def load_group(
@@ -184,17 +185,24 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def host_lines(records: Sequence[HostRecorded], live: HostGroupSnapshot | None, *, now_ms: int) -> list[str]:
+def host_lines(
+    records: Sequence[HostRecorded],
+    live: HostGroupSnapshot | None,
+    specs: Mapping[str, CrawlSpecDeclared],
+    *,
+    now_ms: int,
+) -> list[str]:
     """Return what is known of a host as lines; none where there is no record, queue or next request."""
     if not records and (live is None or not (live.queued or live.next_request_ms)):
         return []
-    return [*(host_fact(record, now_ms=now_ms).text for record in records), _live_text(live)]
+    return [*(host_fact(record, now_ms=now_ms).text for record in records), _live_text(live, specs)]
 
 
-def _live_text(live: HostGroupSnapshot | None) -> str:
+def _live_text(live: HostGroupSnapshot | None, specs: Mapping[str, CrawlSpecDeclared]) -> str:
     if live is None:
         return "Its shard is not ready: no requests are released meanwhile."
     text = f"{live.queued} queued, {live.in_flight} of {live.places} requests in flight"
+    text += f"; {delay_text(live, specs)}"
     next_ms = max(live.next_request_ms, live.blocked_until_ms)
     if next_ms <= live.now_ms:
         return f"{text}; the next request may be sent now."

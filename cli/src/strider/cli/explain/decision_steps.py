@@ -9,8 +9,8 @@ applies.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from strider.contracts.generated.enums import HostRecordKind
@@ -30,7 +30,7 @@ from strider.scheduler.core.hosts.robots import (
 from strider.scheduler.core.runs.control import RunControl, RunState
 from strider.urls import host_of
 
-from .facts import entry_fact, time_of_ms, time_text
+from .facts import delay_text, entry_fact, time_of_ms, time_text
 from .robots_wait import robots_wait_text
 
 
@@ -67,6 +67,8 @@ class UrlEvidence:
     respects_robots: bool = True
     wanted_spec: str = ""
     """The crawl spec that was requested by id."""
+    specs: Mapping[str, CrawlSpecDeclared] = field(default_factory=dict)
+    """All crawl specs, by id."""
 
 
 _NO_SPEC: Final = CrawlSpecDeclared(crawl_spec_id="")
@@ -166,7 +168,7 @@ def _politeness_step(evidence: UrlEvidence) -> DecisionStep:
         return DecisionStep(
             "politeness", "waits", f"the host has a backoff until {until}" + (f": {detail}" if detail else "")
         )
-    delay = f"{live.delay_ms / 1000:g} s between requests, {live.queued} queued"
+    delay = f"{delay_text(live, evidence.specs)}; {live.queued} queued"
     if live.in_flight >= live.places:
         return DecisionStep(
             "politeness", "waits", f"{live.in_flight} of {live.places} requests in flight; {delay}"

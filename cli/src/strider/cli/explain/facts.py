@@ -30,10 +30,14 @@ from strider.contracts.generated.enums import (
     HostRecordKind,
     RobotsState,
 )
-from strider.contracts.generated.events import DeadLetter, EntryRecorded, HostRecorded
+from strider.contracts.generated.events import CrawlSpecDeclared, DeadLetter, EntryRecorded, HostRecorded
 from strider.contracts.seed_limits import SEED_RANGES
+from strider.frontier.redis.inspection import HostGroupSnapshot
 from strider.scheduler.core.runs.control import FOREVER_MS
 from strider.urls import RefusedUrl, to_wire_url, url_hash, url_key_of
+
+MAX_NAMED_SPECS: Final = 3
+"""Crawl specs that one sentence names."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -131,6 +135,25 @@ def entry_fact(entry: EntryRecorded) -> UrlFact:
         entry.execution_id,
         entry.to_record(),
     )
+
+
+def delay_text(live: HostGroupSnapshot, specs: Mapping[str, CrawlSpecDeclared]) -> str:
+    """Return the delay of a host group, with the crawl specs of its open entries that set it."""
+    text = f"{live.delay_ms / 1000:g} s between requests"
+    entries = {pace.delay_ms: 0 for pace, _ in live.open_paces}
+    for pace, count in live.open_paces:
+        entries[pace.delay_ms] += count
+    if live.delay_ms not in entries or live.delay_ms != max(entries):
+        return text
+    names = [name for name in live.crawl_spec_ids if _delay_ms(specs.get(name)) == live.delay_ms]
+    if not names:
+        return text
+    setters = ", ".join(names[:MAX_NAMED_SPECS]) + (" and others" if len(names) > MAX_NAMED_SPECS else "")
+    return f"{text}, set by crawl spec {setters} ({entries[live.delay_ms]} open entries)"
+
+
+def _delay_ms(spec: CrawlSpecDeclared | None) -> int:
+    return -1 if spec is None or spec.delay_seconds is None else round(spec.delay_seconds * 1000)
 
 
 def host_fact(host: HostRecorded, *, now_ms: int = 0) -> UrlFact:

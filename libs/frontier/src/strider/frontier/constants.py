@@ -6,12 +6,14 @@ Pure. Knows neither Redis nor how memory lays things out.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from strider.contracts.generated.enums import EntryReason
 from strider.contracts.generated.events import EntryRecorded
 
-from .models import QueueLimits
+from .models import HostPace, QueueLimits
 
 PRIORITIES: Final = (3, 2, 1, 0)
 """High, medium, low, discovery: the order in which queues are served."""
@@ -39,6 +41,12 @@ MAX_EXPIRED_PER_CALL: Final = 500
 
 ROBOTS_KIND: Final = "robots"
 """Kind of the requests whose leases are standalone, without an entry."""
+
+MAX_PACES: Final = 64
+"""Different paces of a host group that are counted apart; further ones share those of others."""
+
+NO_PACES: Final[Mapping[str, HostPace]] = MappingProxyType({})
+"""Entries without a pace: delay and limits of their groups are those that the owner sets."""
 
 NO_QUEUE_LIMITS: Final = QueueLimits()
 """Everything is queued."""

@@ -4,7 +4,7 @@ What many entries share (owner, state) is one number, which stands for a *shape*
 referrer omits what the URL contains already; fields at their defaults take no space. Pure. Knows nothing of
 where numbers come from, of scripts, or of what a field means.
 
-A slot is 13 bytes that the scripts own, then the tail: due time, priority, number of the execution, fetch
+A slot is 14 bytes that the scripts own, then the tail: due time, priority, number of the execution, fetch
 sequence (these the scripts read), and what only this module reads.
 """
 
@@ -74,8 +74,8 @@ OwnValues = tuple[bytes, bytes, bytes, bytes, int, int, int, int]
 
 rare_values: Callable[[EntryRecorded], RareValues] = attrgetter(*RARE_FIELDS)
 
-_HEAD: Final = Struct(">BHIHI")
-"""Phase; ticket, or lease that holds the entry; last outcome: the scripts' part of a slot."""
+_HEAD: Final = Struct(">BHIHIB")
+"""Phase; ticket, or lease that holds the entry; last outcome; pace: the scripts' part of a slot."""
 SLOT_SIZE: Final = _HEAD.size
 """Bytes of that part: the tail follows it."""
 _RARE: Final = Struct(">BI")
@@ -180,7 +180,7 @@ def pack_values(own: OwnValues, *, rare: RareValues, queue: int, shape: int, exe
 
 def split_slot(slot: bytes) -> tuple[bytes, int]:
     """Split a slot into its tail and the lease that holds it (0 for none)."""
-    phase, high, low, _, _ = _HEAD.unpack_from(slot)
+    phase, high, low, *_ = _HEAD.unpack_from(slot)
     return slot[SLOT_SIZE:], high << 32 | low if phase == LEASED else 0
 
 

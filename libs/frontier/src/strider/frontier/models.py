@@ -32,7 +32,7 @@ class EntryLookup:
     entry_id: str
     """`entry_id(job_id, url_key)`."""
     seen_scope: str
-    """Owner of the seen set: a job, or one crawl spec of the standing job."""
+    """Owner of the seen set: a job, or one crawl spec of the job `adhoc`."""
     fingerprint: int
     """64 bits of the URL key."""
 
@@ -48,6 +48,15 @@ class EntryLookupResult:
     """
     seed_token: str = ""
     """Token of the seed that opened it last; empty for links and for forgotten entries."""
+
+
+class HostPace(NamedTuple):
+    """What a crawl spec sets for the host groups in which it has open entries."""
+
+    delay_ms: int
+    max_in_flight: int = 1
+    patience_seconds: int = 86_400
+    """How long after the start of a block entries are still held back."""
 
 
 @fast_dataclass(frozen=True, slots=True)
@@ -187,16 +196,23 @@ class EntryConclusion:
 class HostGroupState:
     """Politeness of a host group: set as a whole by the owner, separate from the group's clock.
 
-    A group that was never set has the working set's default delay (1 s) and allows one request at a time.
+    What is None follows from the paces of the group's open entries: the longest delay, the fewest requests in
+    flight. Without any, a group has the working set's default delay (1 s) and allows one request at a time.
     """
 
     group: str
-    delay_ms: int
-    max_in_flight: int = 1
+    delay_ms: int | None
+    max_in_flight: int | None = 1
     blocked_until_ms: int = 0
     """No request before this time; 0 for no block."""
     not_before_ms: int = 0
     """Moves the clock forwards, never back; 0 leaves it."""
+    least_delay_ms: int = 0
+    """The delay is never shorter."""
+    blocked_since_ms: int = 0
+    """Start of the block, from which the shortest patience of a pace ends it; 0: no pace does."""
+    started_at_ms: int = 0
+    """A time at which a request may have started: the next one is due a delay later; 0 for none."""
 
 
 @fast_dataclass(frozen=True, slots=True)

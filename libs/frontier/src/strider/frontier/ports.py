@@ -16,6 +16,7 @@ from typing import Protocol
 from strider.contracts.generated.events import EntryRecorded
 from strider.messaging.errors import InfrastructureError
 
+from .constants import NO_PACES
 from .models import (
     AcceptedEntry,
     EndedRequest,
@@ -25,6 +26,7 @@ from .models import (
     EntryLookupResult,
     EntryScan,
     HostGroupState,
+    HostPace,
     Lease,
     LeaseSwap,
     LogPassPart,
@@ -77,8 +79,9 @@ class WorkingSet(Protocol):
         in_pipeline: Sequence[RecordedEntry] = (),
         seen_entries: Sequence[SeenEntry] = (),
         seen_batches: Sequence[SeenBatch] = (),
+        paces: Mapping[str, HostPace] = NO_PACES,
     ) -> None:
-        """Load what the log says; only between `begin_rebuild` and `finish_rebuild`.
+        """Load what the log says, with the paces of crawl specs; only before `finish_rebuild`.
 
         Closed entries with a seed's token come as `seen_entries`, those without as `seen_batches`. Several
         calls may be in flight.
@@ -114,8 +117,12 @@ class WorkingSet(Protocol):
         accepted: Sequence[AcceptedEntry],
         *,
         refused: Sequence[RefusedFingerprint] = (),
+        paces: Mapping[str, HostPace] = NO_PACES,
     ) -> None:
-        """Queue entries that are not open, record them as seen, count them; record refused URLs as seen."""
+        """Queue entries that are not open, record them as seen, count them; record refused URLs as seen.
+
+        Each counts under the pace of its crawl spec in its host group until it is closed.
+        """
 
     async def record_seen(self, shard: int, epoch: int, entries: Sequence[SeenEntry]) -> None:
         """Store the tokens of seeds that join an open entry; opens nothing."""
@@ -149,9 +156,18 @@ class WorkingSet(Protocol):
         """Return which entries are parked."""
 
     async def refill(
-        self, shard: int, epoch: int, entries: Sequence[EntryRecorded], *, part: LogPassPart
+        self,
+        shard: int,
+        epoch: int,
+        entries: Sequence[EntryRecorded],
+        *,
+        part: LogPassPart,
+        paces: Mapping[str, HostPace] = NO_PACES,
     ) -> int:
-        """Queue the parked entries among these that have room now; return how many. Others stay parked."""
+        """Queue the parked entries among these that have room now; return how many. Others stay parked.
+
+        Where entries were accepted with paces, all of these need one as well.
+        """
 
     async def prune_host_groups(self, shard: int, epoch: int) -> Sequence[str]:
         """Drop some idle host groups whose clocks have passed; return their names.

@@ -100,6 +100,7 @@ def options_of(settings: SchedulerSettings) -> SchedulerOptions:
         user_agent=settings.user_agent,
         respects_robots=settings.crawl.respect_robots,
         delay_seconds=settings.host_delay_seconds,
+        max_delay_seconds=settings.max_delay_seconds,
         breaker=BreakerLimits(
             failures=settings.breaker_failures,
             open_ms=round(settings.breaker_open_seconds * 1000),

@@ -8,6 +8,7 @@ from strider.frontier.constants import NO_QUEUE_LIMITS
 from strider.frontier.models import QueueLimits
 from strider.politeness.circuit_breaker import DEFAULT_LIMITS, BreakerLimits
 from strider.scheduler.core.budgets.limits import NO_LIMITS, BudgetLimits
+from strider.scheduler.core.hosts.host_state import MAX_DELAY_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,8 @@ class SchedulerOptions:
     respects_robots: bool = True
     """Whether robots.txt is fetched and respected; False disables it for every crawl."""
     delay_seconds: float = 1.0
+    max_delay_seconds: float = MAX_DELAY_SECONDS
+    """Longest delay that a crawl spec may set; a longer one counts as this."""
     breaker: BreakerLimits = DEFAULT_LIMITS
     """When the circuit breaker of a host group opens, and for how long."""
     allow_private: bool = False

@@ -21,6 +21,8 @@ class SchedulerSettings(CrawlServiceSettings):
     """How long a request may wait for a fetcher before another one may take it."""
     release_batch: Annotated[int, Field(ge=1, le=5000)] = 200
     """Most requests that one pass over a shard's queues releases."""
+    max_delay_seconds: Annotated[float, Field(ge=1, le=86_400)] = 86_400.0
+    """Longest crawl delay of a crawl spec, so that none stops a host for others; longer count as this."""
     in_flight_per_shard: Annotated[int, Field(ge=1)] = 500
     """Entries of a shard in flight, from release until settled; beyond it nothing is released."""
     release_lag: Annotated[int, Field(ge=0)] = 10_000

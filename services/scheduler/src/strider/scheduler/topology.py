@@ -338,6 +338,7 @@ class Scheduler:
         return RefillLoop(
             shard,
             log_reader=self._ports.log_reader,
+            crawl_specs=self._ports.crawl_specs,
             run_control=self._run_control,
             log_lock=self._log_lock,
             meter=self._ports.meter,

@@ -10,30 +10,31 @@ from strider.contracts.generated.events import FetchCompleted
 from strider.politeness.backoff import HostBackoff
 from strider.scheduler.core.hosts.host_state import (
     HostGroup,
-    apply_crawl_spec,
     apply_outcome_to_host,
+    apply_patience,
     apply_robots_delay,
     has_breaker_tripped,
     host_group_from_record,
     host_group_to_record,
     new_host_group,
+    pace_of,
 )
+from strider.scheduler.core.hosts.overrides import HostOverrides
 from tests.unit.scheduler.builders import NOW, LowestChance, a_spec, an_outcome
 
 DELAY = 1.0
 
 
 def a_group(**changes: object) -> HostGroup:
-    return replace(
-        apply_crawl_spec(new_host_group("a.test", delay_seconds=DELAY), a_spec(), delay_seconds=DELAY),
-        **changes,
-    )
+    return replace(new_host_group("a.test", delay_seconds=DELAY), **changes)
 
 
 @pytest.mark.req("S3.17.2")
 @pytest.mark.req("S4.8.6", part="a delay of one second by default")
 def test_a_second_is_the_default() -> None:
-    assert (a_group().delay_ms, a_group().max_in_flight) == (1000, 1)
+    assert a_group().delay_ms == 1000
+    assert pace_of(a_spec(), delay_seconds=DELAY)[:2] == (1000, 1)
+    assert pace_of(None, delay_seconds=DELAY)[:2] == (1000, 1)
 
 
 @pytest.mark.parametrize(
@@ -44,30 +45,20 @@ def test_a_second_is_the_default() -> None:
         pytest.param(0.25, 250, id="shorter"),
         pytest.param(5.0, 5000, id="longer"),
         pytest.param(-1.0, 0, id="negative"),
+        pytest.param(86_400.0, 60_000, id="beyond-the-longest"),
     ],
 )
 def test_a_spec_may_set_another_delay(delay: float | None, delay_ms: int) -> None:
-    group = apply_crawl_spec(
-        new_host_group("a.test", delay_seconds=DELAY), a_spec(delay_seconds=delay), delay_seconds=DELAY
-    )
+    pace = pace_of(a_spec(delay_seconds=delay), delay_seconds=DELAY, max_delay_seconds=60)
 
-    assert group.delay_ms == delay_ms
+    assert pace.delay_ms == delay_ms
 
 
 @pytest.mark.req("S4.8.6", part="delay and concurrent requests of crawl specs")
-def test_the_most_careful_spec_wins() -> None:
-    """Two crawls of one host share its patience."""
-    fast = a_spec(delay_seconds=0.1, max_in_flight_per_group=8, host_patience_seconds=60)
-    slow = a_spec(delay_seconds=3.0, max_in_flight_per_group=2)
-    empty = new_host_group("a.test", delay_seconds=DELAY)
+def test_a_pace_is_all_that_a_spec_sets_for_hosts() -> None:
+    spec = a_spec(delay_seconds=0.1, max_in_flight_per_group=8, host_patience_seconds=60)
 
-    one_way = apply_crawl_spec(apply_crawl_spec(empty, fast, delay_seconds=DELAY), slow, delay_seconds=DELAY)
-    other_way = apply_crawl_spec(
-        apply_crawl_spec(empty, slow, delay_seconds=DELAY), fast, delay_seconds=DELAY
-    )
-
-    assert one_way == other_way
-    assert (one_way.delay_ms, one_way.max_in_flight, one_way.give_up_after_ms) == (3000, 2, 60_000)
+    assert pace_of(spec, delay_seconds=DELAY) == (100, 8, 60)
 
 
 @pytest.mark.req("S3.5.2", "S3.8.5", "S4.5.4")
@@ -118,12 +109,13 @@ def test_a_success_between_failures_shows_that_the_page_was_at_fault() -> None:
 def test_a_resting_group_is_looked_at_when_a_patience_ends() -> None:
     """Else a crawl with two minutes of patience would wait a day for a host that asked for one."""
     rest = HostBackoff(count=1, until_ms=NOW + 86_400_000, since_ms=NOW)
-    group = a_group(back_off=rest, give_up_after_ms=120_000)
+    group = apply_patience(a_group(back_off=rest), a_spec(host_patience_seconds=120))
 
-    assert group.release_blocked_until_ms(NOW) == NOW + 120_000
-    assert group.release_blocked_until_ms(NOW + 120_000) == 0
-    assert a_group(back_off=rest).release_blocked_until_ms(NOW) == NOW + 86_400_000
-    assert a_group().release_blocked_until_ms(NOW) == 0
+    assert group.block_period_ms(NOW) == (NOW, NOW + 86_400_000)
+    assert [group.is_held_back(NOW + wait) for wait in (0, 119_999, 120_000)] == [True, True, False]
+    assert a_group(back_off=rest).is_held_back(NOW + 120_000)
+    assert a_group().block_period_ms(NOW) == (0, 0)
+    assert not a_group().is_held_back(NOW)
 
 
 def test_a_record_brings_a_group_back() -> None:
@@ -132,19 +124,17 @@ def test_a_record_brings_a_group_back() -> None:
     )
 
     record = host_group_to_record(group, now_ms=NOW, epoch=3)
-    back = host_group_from_record(record, delay_seconds=DELAY, keeps_specs=True)
+    back = host_group_from_record(record, delay_seconds=4.0)
 
     assert back == replace(group, applied_sequences=())
     assert (record.kind, record.group, record.delay_seconds, record.epoch) == ("group", "a.test", 4.0, 3)
 
 
-def test_after_a_rebuild_only_specs_with_entries_count() -> None:
-    """A spec that asked for ten seconds once must not slow a host down for ever."""
+def test_a_record_does_not_bring_a_delay_back() -> None:
+    """Delays of crawl specs follow from open entries; one that was recorded must not hold for ever."""
     record = host_group_to_record(a_group(configured_delay_ms=10_000), now_ms=NOW, epoch=3)
 
-    back = host_group_from_record(record, delay_seconds=DELAY, keeps_specs=False)
-
-    assert apply_crawl_spec(back, a_spec(), delay_seconds=DELAY).delay_ms == 1000
+    assert host_group_from_record(record, delay_seconds=DELAY).delay_ms == 1000
 
 
 def failed(group: HostGroup, number: int, *, first: int = 10) -> HostGroup:
@@ -156,14 +146,12 @@ def failed(group: HostGroup, number: int, *, first: int = 10) -> HostGroup:
 
 @pytest.mark.req("S3.19.12", "S3.5.4")
 def test_a_host_that_fails_five_times_in_a_row_is_left_alone() -> None:
-    before, group = a_group(max_in_flight=4), failed(a_group(max_in_flight=4), 5)
+    before = a_group(overrides=HostOverrides(None, 4))
+    group = failed(before, 5)
 
     assert (group.is_blocked(NOW + 59_999), group.is_blocked(NOW + 60_000)) == (True, False)
-    assert (before.current_max_in_flight, group.current_max_in_flight, group.block_reason) == (
-        4,
-        1,
-        "breaker",
-    )
+    assert (before.max_in_flight_override, group.max_in_flight_override) == (4, 1)
+    assert group.block_reason == "breaker"
     assert (has_breaker_tripped(before, group), has_breaker_tripped(group, failed(group, 1, first=15))) == (
         True,
         False,
@@ -209,12 +197,10 @@ def test_an_open_breaker_comes_back_from_its_record() -> None:
     """C-8: it survives a restart, a move of its shard, and the loss of Redis."""
     group = failed(a_group(), 5)
 
-    back = host_group_from_record(
-        host_group_to_record(group, now_ms=NOW, epoch=3), delay_seconds=DELAY, keeps_specs=True
-    )
+    back = host_group_from_record(host_group_to_record(group, now_ms=NOW, epoch=3), delay_seconds=DELAY)
 
     assert back.breaker == group.breaker
-    assert (back.blocked_until_ms, back.current_max_in_flight) == (NOW + 60_000, 1)
+    assert (back.blocked_until_ms, back.max_in_flight_override) == (NOW + 60_000, 1)
 
 
 def test_the_longer_of_rest_and_breaker_holds() -> None:

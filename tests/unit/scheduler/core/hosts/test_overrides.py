@@ -82,13 +82,13 @@ def test_of_several_sources_the_most_careful_holds() -> None:
 @pytest.mark.req("S4.8.6", part="delay and concurrent requests of a source")
 def test_a_source_stands_for_crawl_specs_but_not_for_robots() -> None:
     """It may ask for less than the deployment does; robots.txt is the site's own word."""
-    group = replace(new_host_group("www.a.test", delay_seconds=1), max_in_flight=1)
+    group = new_host_group("www.a.test", delay_seconds=1)
 
     quick = replace(group, overrides=HostOverrides(200, 4))
     asked = apply_robots_delay(quick, "https://www.a.test", 3.0)
 
     assert [each.delay_ms for each in (group, quick, asked)] == [1_000, 200, 3_000]
-    assert [each.current_max_in_flight for each in (group, quick)] == [1, 4]
+    assert [each.max_in_flight_override for each in (group, quick)] == [None, 4]
     assert replace(group, overrides=HostOverrides(None, 2)).delay_ms == 1_000
 
 

@@ -21,6 +21,7 @@ from strider.frontier.models import (
     EntryLocation,
     EntryLookup,
     EntryLookupResult,
+    HostPace,
     LookupStatus,
     RefusedFingerprint,
     RunEntryCounts,
@@ -31,6 +32,7 @@ from strider.frontier.rebuild_records import RecordedEntry
 
 from .host_groups import HostGroups
 from .models import EntryPhase, EntrySlot, MemoryHostGroup
+from .paces import CountedPace
 from .parked import ParkedEntries
 from .seen import SeenSets
 
@@ -73,7 +75,9 @@ class ShardEntries:
         is_seen = any(wanted.fingerprint in known for known in sets)
         return EntryLookupResult(LookupStatus.SEEN if is_seen else LookupStatus.UNKNOWN, None, token)
 
-    def accept(self, accepted: Iterable[AcceptedEntry], now_ms: int) -> None:
+    def accept(
+        self, accepted: Iterable[AcceptedEntry], now_ms: int, *, paces: Mapping[str, HostPace]
+    ) -> None:
         """Queue entries that are not open."""
         for each in accepted:
             entry = each.entry
@@ -83,15 +87,18 @@ class ShardEntries:
             if name in self._slots or name in self.parked:
                 continue
             self._accepted[entry.execution_id] += 1
-            self._queue_or_park(name, entry, now_ms)
+            self._open_entry(EntryPhase.QUEUED, name, entry, now_ms, pace=paces.get(entry.crawl_spec_id))
 
-    def refill(self, entries: Iterable[EntryRecorded], now_ms: int) -> int:
+    def refill(self, entries: Iterable[EntryRecorded], now_ms: int, *, paces: Mapping[str, HostPace]) -> int:
         """Queue parked entries that have room now; return how many."""
         opened = 0
         for entry in entries:
             name = entry_id(entry.job_id, entry.url_key)
-            if self.parked.unpark_if_capacity(entry, name, self.groups.get(entry.group), now_ms):
-                self._add_slot(EntryPhase.QUEUED, name, entry)
+            group = self.groups.get(entry.group)
+            if self.parked.unpark_if_capacity(entry, name, group, now_ms):
+                pace = paces.get(entry.crawl_spec_id)
+                counted = None if pace is None else self.groups.reopen_pace(group, pace, now_ms)
+                self._add_slot(EntryPhase.QUEUED, name, entry, counted)
                 self.queue(name, now_ms)
                 opened += 1
         return opened
@@ -101,7 +108,14 @@ class ShardEntries:
         for each in seen:
             self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=now_ms, now_ms=now_ms)
 
-    def load(self, loaded: Iterable[RecordedEntry], phase: EntryPhase, now_ms: int) -> None:
+    def load(
+        self,
+        loaded: Iterable[RecordedEntry],
+        phase: EntryPhase,
+        now_ms: int,
+        *,
+        paces: Mapping[str, HostPace],
+    ) -> None:
         """Load entries that are open according to the log."""
         for each in loaded:
             entry, fingerprint = each.to_event(), key_fingerprint(each.url_key)
@@ -110,11 +124,7 @@ class ShardEntries:
             self.seen.store_token(name, entry.seed_token, seen_at_ms=now_ms, now_ms=now_ms)
             if name in self._slots or name in self.parked:
                 continue
-            if phase is EntryPhase.QUEUED:
-                self._queue_or_park(name, entry, now_ms)
-            else:
-                self._open[entry.execution_id] += 1
-                self._add_slot(phase, name, entry)
+            self._open_entry(phase, name, entry, now_ms, pace=paces.get(entry.crawl_spec_id))
 
     def record_seen(self, loaded: Iterable[SeenEntry], now_ms: int) -> None:
         """Load entries that are known and not open."""
@@ -189,6 +199,7 @@ class ShardEntries:
         is_closed = conclusion.disposition in (EntryDisposition.CLOSE, EntryDisposition.CLOSE_AND_FORGET)
         if slot is None:
             if is_closed and not conclusion.lease_id and self.parked.remove_closed(name):
+                self.groups.close_pace(self.groups.get(entry.group), None, now_ms)
                 self._record_closed(name, conclusion, now_ms)
                 self._open[entry.execution_id] -= 1
             return 0
@@ -222,20 +233,30 @@ class ShardEntries:
             self._accepted.pop(run, None)
         return len(over)
 
-    def _queue_or_park(self, name: str, entry: EntryRecorded, now_ms: int) -> None:
+    def _open_entry(
+        self, phase: EntryPhase, name: str, entry: EntryRecorded, now_ms: int, *, pace: HostPace | None
+    ) -> None:
+        group = self.groups.get(entry.group)
         self._open[entry.execution_id] += 1
-        if not self.parked.park_if_needed(entry, name, self.groups.get(entry.group), now_ms):
-            self._add_slot(EntryPhase.QUEUED, name, entry)
+        counted = None if pace is None else self.groups.open_pace(group, pace, now_ms)
+        if phase is not EntryPhase.QUEUED:
+            self._add_slot(phase, name, entry, counted)
+        elif not self.parked.park_if_needed(entry, name, group, now_ms):
+            self._add_slot(phase, name, entry, counted)
             self.queue(name, now_ms)
 
-    def _add_slot(self, phase: EntryPhase, name: str, entry: EntryRecorded) -> None:
-        self._slots[name] = EntrySlot(entry, phase, last_ended=entry.fetch_sequence)
+    def _add_slot(
+        self, phase: EntryPhase, name: str, entry: EntryRecorded, counted: CountedPace | None
+    ) -> None:
+        self._slots[name] = EntrySlot(entry, phase, last_ended=entry.fetch_sequence, pace=counted)
         self.phases[phase] += 1
 
     def _close(self, name: str, slot: EntrySlot, conclusion: EntryConclusion, now_ms: int) -> None:
         self.phases[slot.phase] -= 1
         self._open[slot.entry.execution_id] -= 1
         del self._slots[name]
+        if slot.pace is not None:
+            self.groups.close_pace(self.groups.get(slot.entry.group), slot.pace, now_ms)
         self._record_closed(name, conclusion, now_ms)
 
     def _record_closed(self, name: str, conclusion: EntryConclusion, now_ms: int) -> None:

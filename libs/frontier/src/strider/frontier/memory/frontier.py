@@ -14,6 +14,7 @@ from strider.contracts.generated.events import EntryRecorded
 from strider.frontier.constants import (
     DEFAULT_DELAY_MS,
     MARK_MARGIN_MS,
+    NO_PACES,
     NO_QUEUE_LIMITS,
     VISITED_TTL_MS,
     first_sequence,
@@ -27,6 +28,7 @@ from strider.frontier.models import (
     EntryLookupResult,
     EntryScan,
     HostGroupState,
+    HostPace,
     Lease,
     LeaseSwap,
     LogPassPart,
@@ -105,11 +107,12 @@ class MemoryFrontier:
         in_pipeline: Sequence[RecordedEntry] = (),
         seen_entries: Sequence[SeenEntry] = (),
         seen_batches: Sequence[SeenBatch] = (),
+        paces: Mapping[str, HostPace] = NO_PACES,
     ) -> None:
         """Load what the log says."""
         entries, now_ms = self._loading(shard, epoch).entries, self._now_ms()
-        entries.load(queued, EntryPhase.QUEUED, now_ms)
-        entries.load(in_pipeline, EntryPhase.PIPELINE, now_ms)
+        entries.load(queued, EntryPhase.QUEUED, now_ms, paces=paces)
+        entries.load(in_pipeline, EntryPhase.PIPELINE, now_ms, paces=paces)
         entries.record_seen(seen_entries, now_ms)
         entries.load_seen_batches(seen_batches, now_ms)
 
@@ -151,11 +154,12 @@ class MemoryFrontier:
         accepted: Sequence[AcceptedEntry],
         *,
         refused: Sequence[RefusedFingerprint] = (),
+        paces: Mapping[str, HostPace] = NO_PACES,
     ) -> None:
         """Queue entries that are not open; record refused URLs as seen."""
         entries, now_ms = self._ready(shard, epoch).entries, self._now_ms()
         entries.promote(now_ms)
-        entries.accept(accepted, now_ms)
+        entries.accept(accepted, now_ms, paces=paces)
         entries.record_refused(refused, now_ms)
 
     async def record_seen(self, shard: int, epoch: int, entries: Sequence[SeenEntry]) -> None:
@@ -199,12 +203,18 @@ class MemoryFrontier:
         return [name in parked for name in entry_ids]
 
     async def refill(
-        self, shard: int, epoch: int, entries: Sequence[EntryRecorded], *, part: LogPassPart
+        self,
+        shard: int,
+        epoch: int,
+        entries: Sequence[EntryRecorded],
+        *,
+        part: LogPassPart,
+        paces: Mapping[str, HostPace] = NO_PACES,
     ) -> int:
         """Queue parked entries that have room."""
         kept, now_ms = self._ready(shard, epoch).entries, self._now_ms()
         kept.promote(now_ms)
-        return kept.parked.refill_in_pass(part, lambda: kept.refill(entries, now_ms))
+        return kept.parked.refill_in_pass(part, lambda: kept.refill(entries, now_ms, paces=paces))
 
     async def prune_host_groups(self, shard: int, epoch: int) -> Sequence[str]:
         """Drop idle host groups."""

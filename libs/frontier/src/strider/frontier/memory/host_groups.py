@@ -9,9 +9,10 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
 from strider.frontier.constants import PRIORITIES, START_TOLERANCE_MS
-from strider.frontier.models import HostGroupState, LeaseState
+from strider.frontier.models import HostGroupState, HostPace, LeaseState
 
 from .models import NO_QUEUE, HeldLease, LeaseProgress, MemoryHostGroup
+from .paces import CountedPace
 
 _SPARE_HEAP_ITEMS = 64
 
@@ -37,10 +38,33 @@ class HostGroups:
     def set(self, state: HostGroupState, now_ms: int) -> None:
         """Apply a state that the owner set."""
         group = self.get(state.group)
-        group.delay_ms = state.delay_ms
-        group.max_in_flight = state.max_in_flight
-        group.blocked_until_ms = state.blocked_until_ms
+        group.state = state
+        group.apply_paces()
         group.next_start_ms = max(group.next_start_ms, state.not_before_ms)
+        self.apply_delay(group, began_at_ms=state.started_at_ms, now_ms=now_ms)
+
+    def open_pace(self, group: MemoryHostGroup, pace: HostPace, now_ms: int) -> CountedPace:
+        """Count an open entry of a group under its pace."""
+        counted = group.paces.open(pace)
+        group.apply_paces()
+        self.reschedule(group, now_ms)
+        return counted
+
+    def reopen_pace(self, group: MemoryHostGroup, pace: HostPace, now_ms: int) -> CountedPace:
+        """Return the pace of an entry that was counted before it was parked."""
+        counted = group.paces.reopen(pace)
+        group.apply_paces()
+        self.reschedule(group, now_ms)
+        return counted
+
+    def close_pace(self, group: MemoryHostGroup, counted: CountedPace | None, now_ms: int) -> None:
+        """End the count of an entry that is closed."""
+        before_ms = group.delay_ms
+        group.paces.close(counted)
+        group.apply_paces()
+        if group.delay_ms < before_ms:
+            # A delay of a request in flight is never shortened: it counts from its latest possible start.
+            group.next_start_ms = max(group.next_start_ms, group.provisional_next_start_ms)
         self.reschedule(group, now_ms)
 
     def reschedule(self, group: MemoryHostGroup, now_ms: int) -> None:
@@ -112,12 +136,13 @@ class HostGroups:
         )
 
     def prune(self, now_ms: int, *, is_needed: Callable[[str], int]) -> list[str]:
-        """Drop groups without entries, requests or a running delay; return their names."""
+        """Drop groups without open entries, requests or a running delay; return their names."""
         idle = [
             name
             for name, group in self._groups.items()
             if group.eligible_at_ms <= now_ms
-            and not (group.in_flight or group.standalone_in_flight or any(group.queues) or is_needed(name))
+            and not (group.in_flight or group.standalone_in_flight or any(group.queues))
+            and not (group.paces or is_needed(name))
         ]
         for name in idle:
             del self._groups[name]

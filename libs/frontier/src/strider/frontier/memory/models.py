@@ -9,7 +9,9 @@ from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.frontier.constants import PRIORITIES
-from strider.frontier.models import Lease, LeaseState
+from strider.frontier.models import HostGroupState, Lease, LeaseState
+
+from .paces import CountedPace, OpenPaces
 
 NO_QUEUE: Final = -1
 """Due priority of a group that waits for an event, not for time."""
@@ -46,6 +48,8 @@ class EntrySlot:
     """Sequence of the lease that holds it; 0 for none."""
     last_ended: int = 0
     """Last sequence whose outcome was counted."""
+    pace: CountedPace | None = None
+    """Pace under which it counts in its group."""
 
     @property
     def sequence(self) -> int:
@@ -80,9 +84,14 @@ class MemoryHostGroup:
     """A host group: the unit of politeness."""
 
     name: str
-    delay_ms: int
+    default_delay_ms: int
+    state: HostGroupState | None = None
+    """As the owner has set it."""
+    paces: OpenPaces = field(default_factory=OpenPaces)
+    delay_ms: int = 0
     max_in_flight: int = 1
     blocked_until_ms: int = 0
+    """These three follow from state and paces (`apply_paces`)."""
     next_start_ms: int = 0
     """Earliest next request, by the requests that have ended."""
     provisional_next_start_ms: int = 0
@@ -99,6 +108,24 @@ class MemoryHostGroup:
     """Due order of the shard that the group is in."""
     due_since_ms: int = 0
     """Time since which it may be served there."""
+
+    def __post_init__(self) -> None:
+        self.apply_paces()
+
+    def apply_paces(self) -> None:
+        """Set delay, request limit and block: the strictest of the paces, unless the owner has set them."""
+        state = self.state or HostGroupState(self.name, None, None)
+        delay_ms, places = state.delay_ms, state.max_in_flight
+        if delay_ms is None:
+            delay_ms = max((pace.delay_ms for pace in self.paces), default=self.default_delay_ms)
+        if places is None:
+            places = min((pace.max_in_flight for pace in self.paces), default=1)
+        self.delay_ms = max(delay_ms, state.least_delay_ms)
+        self.max_in_flight = places
+        self.blocked_until_ms = state.blocked_until_ms
+        if state.blocked_since_ms and self.paces:
+            patience_ms = min(pace.patience_seconds for pace in self.paces) * 1000
+            self.blocked_until_ms = min(self.blocked_until_ms, state.blocked_since_ms + patience_ms)
 
     @property
     def eligible_at_ms(self) -> int:

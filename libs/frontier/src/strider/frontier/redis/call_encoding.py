@@ -31,6 +31,7 @@ from strider.frontier.models import (
     EntryDisposition,
     EntryLookup,
     HostGroupState,
+    HostPace,
     Lease,
     LeaseState,
     LeaseSwap,
@@ -49,16 +50,19 @@ _FINGERPRINT_BASE: Final = 10**18
 _FINGERPRINT_RANGE: Final = 2**63 - _FINGERPRINT_BASE
 _MAX_48: Final = (1 << 48) - 1
 _LOW_32: Final = 0xFFFFFFFF
-_MAX_16: Final = 0xFFFF
+_NO_DELAY: Final = _LOW_32
+_NO_PLACES: Final = 0xFFFF
 
-_ACCEPTED: Final = Struct(">BH16s19sH")
+_ACCEPTED: Final = Struct(">BHH16s19sH")
 _SEEN_ENTRY: Final = Struct(">HHI16s19sH")
 _REFUSED: Final = Struct(">H19s")
 _LOOKUP: Final = Struct(">H16s19s")
 _LEASE: Final = Struct(">HIHI")
 _ENDED: Final = Struct(">HI16sH")
 _CONCLUSION: Final = Struct(">H16s19sH")
-_GROUP: Final = Struct(">IHHIHIH")
+_GROUP: Final = Struct(">IIHHIHIHIHIH")
+_PACE: Final = Struct(">IHI")
+_REFILLED: Final = Struct(">HH")
 _SHORT: Final = Struct(">H")
 _LONG: Final = Struct(">I")
 _NO_TOKEN: Final = Struct(">HI")
@@ -87,6 +91,29 @@ class ScopeNumbers:
         return [_encode(scope) for scope in self._numbers]
 
 
+class PaceNumbers:
+    """Numbers of the paces of one call, each passed once; 0 for an entry without one."""
+
+    def __init__(self, paces: Mapping[str, HostPace]) -> None:
+        """Create them for the paces of crawl specs."""
+        self._by_spec: dict[str, int] = {}
+        numbers: dict[HostPace, int] = {}
+        for spec_id, pace in paces.items():
+            self._by_spec[spec_id] = numbers.setdefault(pace, len(numbers) + 1)
+        self.packed = b"".join(
+            _PACE.pack(
+                min(max(pace.delay_ms, 0), _NO_DELAY - 1),
+                min(max(pace.max_in_flight, 1), _NO_PLACES - 1),
+                min(max(pace.patience_seconds, 0), _LOW_32),
+            )
+            for pace in numbers
+        )
+
+    def number(self, crawl_spec_id: str) -> int:
+        """Return the number of a crawl spec's pace in this call."""
+        return self._by_spec.get(crawl_spec_id, 0)
+
+
 def encode_fingerprint(fingerprint: int) -> bytes:
     """Return a fingerprint as 19 digits of a signed 64-bit integer: sets of those stay packed."""
     return b"%d" % (_FINGERPRINT_BASE + fingerprint % _FINGERPRINT_RANGE)
@@ -97,7 +124,9 @@ def encode_entry_id(entry: EntryRecorded) -> bytes:
     return entry_id_bytes(entry.job_id, entry.url_key)
 
 
-def encode_accepted(accepted: Iterable[AcceptedEntry], names: InternedIds, scopes: ScopeNumbers) -> bytes:
+def encode_accepted(
+    accepted: Iterable[AcceptedEntry], names: InternedIds, scopes: ScopeNumbers, paces: PaceNumbers
+) -> bytes:
     """Encode entries for `frontier_accept`."""
     parts: list[bytes] = []
     pack, number = names.pack, scopes.number
@@ -105,7 +134,8 @@ def encode_accepted(accepted: Iterable[AcceptedEntry], names: InternedIds, scope
         entry = each.entry
         group, token, tail = _encode(entry.group), _encode(entry.seed_token), pack(entry)
         name, fingerprint = entry_id_bytes(entry.job_id, entry.url_key), encode_fingerprint(each.fingerprint)
-        head = _ACCEPTED.pack(QUEUED, number(each.seen_scope), name, fingerprint, len(group))
+        pace = paces.number(entry.crawl_spec_id)
+        head = _ACCEPTED.pack(QUEUED, number(each.seen_scope), pace, name, fingerprint, len(group))
         if token:
             parts += (head, group, _SHORT.pack(len(token)), token, _LONG.pack(len(tail)), tail)
         else:
@@ -114,16 +144,25 @@ def encode_accepted(accepted: Iterable[AcceptedEntry], names: InternedIds, scope
 
 
 def encode_recorded(
-    recorded: Iterable[RecordedEntry], names: InternedIds, scopes: ScopeNumbers, *, phase: int
+    recorded: Iterable[RecordedEntry],
+    names: InternedIds,
+    scopes: ScopeNumbers,
+    paces: PaceNumbers,
+    *,
+    phase: int,
 ) -> bytes:
     """Encode loaded entries for `frontier_accept`."""
     parts: list[bytes] = []
-    kept: dict[SharedFields, tuple[int, int, int]] = {}
+    kept: dict[SharedFields, tuple[int, int, int, int]] = {}
     for each in recorded:
         shared, url_key, _, group, *_, rare = each
         if (numbers := kept.get(shared)) is None:
-            numbers = kept[shared] = (*names.packing_numbers[shared.shape], scopes.number(shared.seen_scope))
-        shape, execution, scope = numbers
+            numbers = kept[shared] = (
+                *names.packing_numbers[shared.shape],
+                scopes.number(shared.seen_scope),
+                paces.number(shared.sample.crawl_spec_id),
+            )
+        shape, execution, scope, pace = numbers
         tail = pack_values(
             each.own_values, rare=rare, queue=each.queue_priority, shape=shape, execution=execution
         )
@@ -131,7 +170,7 @@ def encode_recorded(
             entry_id_of_bytes(shared.job, url_key),
             encode_fingerprint(key_fingerprint(url_key)),
         )
-        head = _ACCEPTED.pack(phase, scope, name, fingerprint, len(group))
+        head = _ACCEPTED.pack(phase, scope, pace, name, fingerprint, len(group))
         if rare is not RARE_DEFAULTS and (token := _encode(each.seed_token)):
             parts += (head, group, _SHORT.pack(len(token)), token, _LONG.pack(len(tail)), tail)
         else:
@@ -208,12 +247,13 @@ def encode_lease_id(name: str) -> bytes:
     return _LEASE.pack(sequence >> 32, sequence & _LOW_32, epoch >> 32, epoch & _LOW_32)
 
 
-def encode_refill(entries: Iterable[EntryRecorded], names: InternedIds) -> bytes:
+def encode_refill(entries: Iterable[EntryRecorded], names: InternedIds, paces: PaceNumbers) -> bytes:
     """Encode parked entries for `frontier_refill`."""
     parts: list[bytes] = []
     for entry in entries:
         group, tail = _encode(entry.group), names.pack(entry)
-        parts += (encode_entry_id(entry), _SHORT.pack(len(group)), group, _LONG.pack(len(tail)), tail)
+        head = _REFILLED.pack(paces.number(entry.crawl_spec_id), len(group))
+        parts += (encode_entry_id(entry), head, group, _LONG.pack(len(tail)), tail)
     return b"".join(parts)
 
 
@@ -260,10 +300,14 @@ def encode_host_groups(groups: Iterable[HostGroupState]) -> bytes:
     parts: list[bytes] = []
     for each in groups:
         name = _encode(each.group)
-        blocked, clock = _clamp_48(each.blocked_until_ms), _clamp_48(each.not_before_ms)
+        times = (each.blocked_since_ms, each.blocked_until_ms, each.not_before_ms, each.started_at_ms)
+        since, until, clock, start = map(_clamp_48, times)
         head = _GROUP.pack(
-            min(max(each.delay_ms, 0), _LOW_32), min(max(each.max_in_flight, 0), _MAX_16),
-            blocked >> 32, blocked & _LOW_32, clock >> 32, clock & _LOW_32, len(name),
+            _NO_DELAY if each.delay_ms is None else _clamp_delay(each.delay_ms),
+            _clamp_delay(each.least_delay_ms),
+            _NO_PLACES if each.max_in_flight is None else min(max(each.max_in_flight, 0), _NO_PLACES - 1),
+            since >> 32, since & _LOW_32, until >> 32, until & _LOW_32, clock >> 32, clock & _LOW_32,
+            start >> 32, start & _LOW_32, len(name),
         )  # fmt: skip
         parts += (head, name)
     return b"".join(parts)
@@ -271,6 +315,10 @@ def encode_host_groups(groups: Iterable[HostGroupState]) -> bytes:
 
 def _clamp_48(value: int) -> int:
     return min(max(value, 0), _MAX_48)
+
+
+def _clamp_delay(delay_ms: int) -> int:
+    return min(max(delay_ms, 0), _NO_DELAY - 1)
 
 
 def _encode(text: str) -> bytes:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from strider.frontier.constants import VISITED_TTL_MS
 from strider.frontier.entry_encoding import SHARED_FIELDS
+from strider.frontier.models import HostPace
 from strider.messaging.errors import Unavailable
 from strider.storage.keys import FRONTIER_HEADER
 from strider.storage.redis import Redis
@@ -53,6 +54,10 @@ class HostGroupSnapshot:
     blocked_until_ms: int
     queued: int
     now_ms: int
+    open_paces: tuple[tuple[HostPace, int], ...] = ()
+    """Paces of crawl specs, each with the number of open entries under it."""
+    crawl_spec_ids: tuple[str, ...] = ()
+    """Crawl specs of entries in its shard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +97,13 @@ class ShardInspector:
         answer = await self._inspect(shard, name, default_delay_ms=default_delay_ms)
         if answer is None:
             return None
-        now_ms, _, _, [(delay, places, flying, clock, blocked, *queued)] = answer
-        return HostGroupSnapshot(delay, places, flying, clock, blocked, sum(queued), now_ms)
+        now_ms, _, shapes, [(delay, places, flying, clock, blocked, paces, *queued)] = answer
+        open_paces = tuple((HostPace(*pace), entries) for entries, *pace in paces)
+        texts = [json.loads(text) for _, text in _pairs(shapes)]
+        spec_ids = tuple(sorted({shape[_SPEC] for shape in texts if isinstance(shape, list)}))
+        return HostGroupSnapshot(
+            delay, places, flying, clock, blocked, sum(queued), now_ms, open_paces, spec_ids
+        )
 
     async def outstanding_requests(self, shards: Iterable[int]) -> Mapping[str, OutstandingRequests]:
         """Return the outstanding requests by run; shards that are not ready are left out."""

@@ -13,6 +13,7 @@ from strider.contracts.generated.events import EntryRecorded
 from strider.frontier.constants import (
     DEFAULT_DELAY_MS,
     MAX_EXPIRED_PER_CALL,
+    NO_PACES,
     NO_QUEUE_LIMITS,
     VISITED_TTL_MS,
     lease_id,
@@ -37,6 +38,7 @@ from strider.frontier.models import (
     EntryLookupResult,
     EntryScan,
     HostGroupState,
+    HostPace,
     Lease,
     LeaseSwap,
     LogPassPart,
@@ -57,6 +59,7 @@ from strider.runtime.clocks import SystemClock
 from strider.storage.redis import Redis
 
 from .call_encoding import (
+    PaceNumbers,
     ScopeNumbers,
     decode_expired_leases,
     decode_new_leases,
@@ -139,16 +142,17 @@ class RedisWorkingSet:
         in_pipeline: Sequence[RecordedEntry] = (),
         seen_entries: Sequence[SeenEntry] = (),
         seen_batches: Sequence[SeenBatch] = (),
+        paces: Mapping[str, HostPace] = NO_PACES,
     ) -> None:
         """Load what the log says."""
         for phase, loaded in ((QUEUED, queued), (IN_PIPELINE, in_pipeline)):
             for part in _chunks(loaded):
-                await self._load_entries(shard, epoch, part, phase=phase)
+                await self._load_entries(shard, epoch, part, paces, phase=phase)
         await self.record_seen(shard, epoch, seen_entries)
         for args in encode_seen_batches(seen_batches):
             await self._calls.run("load_seen", shard, epoch, args=args)
         if not (queued or in_pipeline or seen_entries or seen_batches):
-            await self._load_entries(shard, epoch, (), phase=QUEUED)
+            await self._load_entries(shard, epoch, (), paces, phase=QUEUED)
 
     async def reserve_seen(self, shard: int, epoch: int, expected: Mapping[str, int]) -> None:
         """Presize the seen sets of these scopes."""
@@ -195,13 +199,14 @@ class RedisWorkingSet:
         accepted: Sequence[AcceptedEntry],
         *,
         refused: Sequence[RefusedFingerprint] = (),
+        paces: Mapping[str, HostPace] = NO_PACES,
     ) -> None:
         """Queue entries that are not open; record refused URLs as seen."""
         for part in _chunks(accepted) if accepted else [accepted]:
-            await self._accept(shard, epoch, part, refused=refused[:_ENTRIES_PER_CALL])
+            await self._accept(shard, epoch, part, paces, refused=refused[:_ENTRIES_PER_CALL])
             refused = refused[_ENTRIES_PER_CALL:]
         for rest in _chunks(refused):
-            await self._accept(shard, epoch, (), refused=rest)
+            await self._accept(shard, epoch, (), paces, refused=rest)
 
     async def record_seen(self, shard: int, epoch: int, entries: Sequence[SeenEntry]) -> None:
         """Record entries as seen: tokens of seeds, and closed entries of the log."""
@@ -275,11 +280,18 @@ class RedisWorkingSet:
         return parked
 
     async def refill(
-        self, shard: int, epoch: int, entries: Sequence[EntryRecorded], *, part: LogPassPart
+        self,
+        shard: int,
+        epoch: int,
+        entries: Sequence[EntryRecorded],
+        *,
+        part: LogPassPart,
+        paces: Mapping[str, HostPace] = NO_PACES,
     ) -> int:
         """Queue parked entries that have room."""
         names = await self._interning.intern_entries(shard, epoch, entries)
-        args = [part.value, encode_refill(entries, names)]
+        numbers = PaceNumbers(paces)
+        args = [part.value, encode_refill(entries, names, numbers), numbers.packed]
         [opened] = await self._calls.run("refill", shard, epoch, args=args)
         return int(opened)
 
@@ -345,28 +357,37 @@ class RedisWorkingSet:
             await self._calls.run("set_host_groups", shard, epoch, args=[encode_host_groups(part), also])
 
     async def _load_entries(
-        self, shard: int, epoch: int, recorded: Sequence[RecordedEntry], *, phase: int
+        self,
+        shard: int,
+        epoch: int,
+        recorded: Sequence[RecordedEntry],
+        paces: Mapping[str, HostPace],
+        *,
+        phase: int,
     ) -> None:
         shared_fields = dict.fromkeys(each.shared for each in recorded)
         names = await self._interning.intern_shapes(shard, epoch, (shared.shape for shared in shared_fields))
-        scopes = ScopeNumbers()
-        packed = encode_recorded(recorded, names, scopes, phase=phase)
-        await self._calls.run("accept", shard, epoch, args=["load", packed, b"", *scopes.names()])
+        scopes, numbers = ScopeNumbers(), PaceNumbers(paces)
+        packed = encode_recorded(recorded, names, scopes, numbers, phase=phase)
+        await self._calls.run(
+            "accept", shard, epoch, args=["load", packed, b"", numbers.packed, *scopes.names()]
+        )
 
     async def _accept(
         self,
         shard: int,
         epoch: int,
         accepted: Sequence[AcceptedEntry],
+        paces: Mapping[str, HostPace],
         *,
         refused: Sequence[RefusedFingerprint] = (),
     ) -> None:
-        scopes = ScopeNumbers()
+        scopes, numbers = ScopeNumbers(), PaceNumbers(paces)
         names = await self._interning.intern_entries(shard, epoch, (each.entry for each in accepted))
-        packed = encode_accepted(accepted, names, scopes)
+        packed = encode_accepted(accepted, names, scopes, numbers)
         packed_refused = encode_refused(refused, scopes)
         await self._calls.run(
-            "accept", shard, epoch, args=["accept", packed, packed_refused, *scopes.names()]
+            "accept", shard, epoch, args=["accept", packed, packed_refused, numbers.packed, *scopes.names()]
         )
 
     async def _lookup_results(self, shard: int, answer: Sequence[Any]) -> list[EntryLookupResult]:

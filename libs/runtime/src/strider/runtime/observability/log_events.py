@@ -320,6 +320,10 @@ DEEP_CRAWL_ACCEPTED: Final = _warning(
     "Deep crawl accepted",
     "A crawl spec follows more links from its seeds than is usual; logged once for each.",
 )
+SHORT_DELAY_ACCEPTED: Final = _warning(
+    "Short crawl delay",
+    "A crawl spec sets a delay below one second for hosts of a domain; logged once for each spec and domain.",
+)
 FRONTIER_RECORD_UNREADABLE: Final = _error(
     "Frontier record unreadable", "A record of the frontier log cannot be decoded and is skipped."
 )

@@ -50,6 +50,7 @@ from strider.scheduler.shard.store_mapping import accepted_entry, entry_lookup, 
 from strider.urls import host_of
 
 from .robots_files import RobotsFiles, RobotsUpdate
+from .short_delays import ShortDelayWarnings
 
 PERMANENT_REFUSALS = frozenset(
     {DecisionReason.POLICY_BLOCKED, DecisionReason.REFUSED_PORT, DecisionReason.REFUSED_SCHEME}
@@ -117,6 +118,7 @@ class LinksDiscoveredHandler:
         self._options = options
         self._meter = meter
         self._specs_warned_of: set[str] = set()
+        self._short_delays = ShortDelayWarnings()
 
     async def handle(self, shard: OwnedShard, events: Sequence[LinksDiscovered]) -> Effects:
         """Accept new URLs into the frontier."""
@@ -246,16 +248,16 @@ class LinksDiscoveredHandler:
         robots: RobotsUpdate,
     ) -> None:
         await self._robots.write_state(shard, robots)
-        for entry in batch.opened:
-            shard.host_groups.apply_crawl_spec(entry.group, specs[entry.crawl_spec_id])
         groups = {entry.group for entry in batch.opened}
         await shard.write_log(batch.records, groups=groups)
         await shard.sync_host_groups(groups)
+        for entry in batch.opened:
+            self._short_delays.warn_once(entry.group, specs[entry.crawl_spec_id])
         accepted: list[AcceptedEntry] = [accepted_entry(entry) for entry in batch.opened]
-        await shard.accept(accepted, batch.seen)
+        await shard.accept(accepted, batch.seen, specs)
         await shard.record_joined_seeds(batch.joined)
         await shard.commit_decisions(batch.recrawled)
-        await _queue_from_log(batch.recrawled_in_log, shard)
+        await _queue_from_log(batch.recrawled_in_log, specs, shard)
         for decision, count in batch.counts.items():
             self._meter.count_decision(decision, count)
         note_opened_entries(self._meter, batch.opened)
@@ -289,10 +291,12 @@ def _recrawl_now(
     return True
 
 
-async def _queue_from_log(entries: Sequence[EntryRecorded], shard: OwnedShard) -> None:
+async def _queue_from_log(
+    entries: Sequence[EntryRecorded], specs: Mapping[str, CrawlSpecDeclared], shard: OwnedShard
+) -> None:
     """Write entries that are only in the log, and queue them where there is room."""
     if not entries:
         return
     await shard.write_log([shard.log.encode_entry(entry) for entry in entries])
-    await shard.refill(entries, part=LogPassPart.MIDDLE)
+    await shard.refill(entries, specs, part=LogPassPart.MIDDLE)
     shard.wake.set()

@@ -15,6 +15,7 @@ from zlib import crc32
 from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.ids import entry_id
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.models import EntryDisposition, LogPassPart, QueueLimits, ShardStats
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
@@ -93,6 +94,7 @@ class RefillLoop:
         shard: OwnedShard,
         *,
         log_reader: FrontierLogReader,
+        crawl_specs: CrawlSpecCache,
         run_control: RunControl,
         log_lock: asyncio.Lock,
         meter: SchedulerMeter,
@@ -102,6 +104,7 @@ class RefillLoop:
         self._shard = shard
         self._options: SchedulerOptions = shard.options
         self._log_reader = log_reader
+        self._crawl_specs = crawl_specs
         self._run_control = run_control
         self._log_lock = log_lock
         self._meter = meter
@@ -216,7 +219,8 @@ class RefillLoop:
         return self._decode([records[key] for key in wanted])
 
     async def _queue(self, entries: Sequence[EntryRecorded], *, part: LogPassPart) -> int:
-        return await self._shard.refill(entries, part=part)
+        specs = await self._crawl_specs.known({entry.crawl_spec_id for entry in entries})
+        return await self._shard.refill(entries, specs, part=part)
 
     def _decode(self, values: Sequence[bytes]) -> list[EntryRecorded]:
         entries = (self._log_reader.decode_entry(value) for value in values)

@@ -217,7 +217,7 @@ class ReleaseLoop:
         group = (
             shard.host_groups.get(entry.group)
             if spec is None
-            else shard.host_groups.apply_crawl_spec(entry.group, spec)
+            else shard.host_groups.apply_patience(entry.group, spec)
         )
         name = origin_of(entry.url)
         robots: CachedRobots = shard.robots.get(name)

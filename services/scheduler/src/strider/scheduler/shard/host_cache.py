@@ -16,7 +16,7 @@ from strider.contracts.generated.events import CrawlSpecDeclared, HostRecorded
 from strider.frontier.models import HostGroupState
 from strider.scheduler.core.hosts.host_state import (
     HostGroup,
-    apply_crawl_spec,
+    apply_patience,
     host_group_to_record,
     new_host_group,
 )
@@ -30,7 +30,8 @@ EVICTION_SCAN: Final = 8
 PARSED_DIVISOR: Final = 16
 """One part in this many of the texts, by length, is kept parsed."""
 
-SyncedState = tuple[int, int, int]
+SyncedState = tuple[int | None, int, int | None, int, int]
+"""Delay and least delay, requests in flight, start and end of the block."""
 RecordedState = tuple[int, int, int, str, int, ManualBlock]
 
 
@@ -62,10 +63,10 @@ class HostGroupCache:
         if len(self._groups) > self._most:
             self._evict()
 
-    def apply_crawl_spec(self, name: str, spec: CrawlSpecDeclared) -> HostGroup:
-        """Apply a crawl spec to a group, and return it."""
+    def apply_patience(self, name: str, spec: CrawlSpecDeclared) -> HostGroup:
+        """Note the host patience of a crawl spec in a group, and return that."""
         before = self.get(name)
-        after = apply_crawl_spec(before, spec, delay_seconds=self._delay_seconds)
+        after = apply_patience(before, spec)
         if after != before or name not in self._groups:
             self.put(after)
         return after
@@ -85,7 +86,13 @@ class HostGroupCache:
         """Mark states as known to the working set."""
         for state in states:
             if state.group in self._groups:
-                self._synced[state.group] = state.delay_ms, state.max_in_flight, state.blocked_until_ms
+                self._synced[state.group] = (
+                    state.delay_ms,
+                    state.least_delay_ms,
+                    state.max_in_flight,
+                    state.blocked_since_ms,
+                    state.blocked_until_ms,
+                )
 
     def mark_unsynced(self, names: Iterable[str] | None = None) -> None:
         """Mark groups, or all of them, as unknown to the working set."""
@@ -174,19 +181,21 @@ class RobotsCache:
 
 def group_state_of(group: HostGroup, *, now_ms: int, rebuilt_at_ms: int = 0) -> HostGroupState:
     """Return the state for the working set; a rebuild counts as a request that has just started."""
-    delay_ms, places, blocked_until_ms = _synced_state(group, now_ms)
-    next_ms = rebuilt_at_ms + delay_ms
+    delay_ms, least_delay_ms, max_in_flight, since_ms, until_ms = _synced_state(group, now_ms)
     return HostGroupState(
         group.name,
         delay_ms,
-        max_in_flight=places,
-        blocked_until_ms=blocked_until_ms,
-        not_before_ms=next_ms if next_ms > now_ms else 0,
+        max_in_flight=max_in_flight,
+        blocked_until_ms=until_ms,
+        least_delay_ms=least_delay_ms,
+        blocked_since_ms=since_ms,
+        started_at_ms=rebuilt_at_ms,
     )
 
 
 def _synced_state(group: HostGroup, now_ms: int) -> SyncedState:
-    return group.delay_ms, group.current_max_in_flight, group.release_blocked_until_ms(now_ms)
+    period_ms = group.block_period_ms(now_ms)
+    return group.delay_override_ms, group.least_delay_ms, group.max_in_flight_override, *period_ms
 
 
 def _recorded_state(group: HostGroup) -> RecordedState:

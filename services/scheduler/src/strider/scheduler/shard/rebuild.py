@@ -17,7 +17,7 @@ from typing import Final
 from strider.contracts.generated.enums import HostRecordKind, RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
-from strider.frontier.models import EntryLocation, HostGroupState
+from strider.frontier.models import EntryLocation, HostGroupState, HostPace
 from strider.frontier.ports import ShardNotReady, WorkingSet
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
@@ -120,7 +120,10 @@ class ShardRebuilder:
                 await self._restore_budgets(shard, records)
                 if len(loading) == MAX_CONCURRENT_LOADS:
                     await loading.popleft()
-                loading.append(asyncio.create_task(self._load_batch(shard, batch, records.progress)))
+                samples = {each.shared for each in records.open}
+                specs = await self._crawl_specs.known({each.sample.crawl_spec_id for each in samples})
+                paces = shard.paces_of((each.sample for each in samples), specs)
+                loading.append(asyncio.create_task(self._load_batch(shard, batch, paces, records.progress)))
                 await asyncio.sleep(0)
             while loading:
                 await loading.popleft()
@@ -130,7 +133,9 @@ class ShardRebuilder:
             await asyncio.gather(*loading, return_exceptions=True)
         return totals
 
-    async def _load_batch(self, shard: OwnedShard, batch: RebuildBatch, progress: float) -> None:
+    async def _load_batch(
+        self, shard: OwnedShard, batch: RebuildBatch, paces: Mapping[str, HostPace], progress: float
+    ) -> None:
         await self._working_set.load(
             shard.number,
             shard.epoch,
@@ -138,6 +143,7 @@ class ShardRebuilder:
             in_pipeline=batch.in_pipeline,
             seen_entries=batch.closed,
             seen_batches=batch.seen,
+            paces=paces,
         )
         self._meter.set_rebuild_progress(shard.number, progress)
         await self._working_set.report_progress(shard.number, shard.epoch, progress)
@@ -200,17 +206,14 @@ class ShardRebuilder:
     async def _restore_hosts(
         self, shard: OwnedShard, hosts: Iterable[HostRecorded], totals: RebuildTotals
     ) -> None:
-        await restore_hosts(shard, hosts, keeps_specs=False)
-        specs = await self._crawl_specs.known({spec_id for _, spec_id in totals.specs})
-        for group, spec_id in sorted(totals.specs):
-            if (spec := specs.get(spec_id)) is not None:
-                shard.host_groups.apply_crawl_spec(group, spec)
+        await restore_hosts(shard, hosts)
+        specs = await self._crawl_specs.known(totals.spec_ids)
         now_ms = (await self._working_set.take_over(shard.number, shard.epoch)).now_ms
         shard.clock.synchronize(now_ms)
         shard.rebuilt_at_ms = now_ms
         may_be_in_flight, hold_until_ms = totals.may_be_in_flight, now_ms + self._initial_hold_ms(specs)
-        # The cache may not have room for all of them; each is held all the same.
-        names = dict.fromkeys([*shard.host_groups, *sorted(may_be_in_flight)])
+        # Each may have had a request just before: its delay counts from now on.
+        names = dict.fromkeys([*shard.host_groups, *sorted(totals.groups)])
         states = [
             _held_group_state(shard, name, until_ms=hold_until_ms if name in may_be_in_flight else 0)
             for name in names
@@ -227,18 +230,14 @@ class ShardRebuilder:
         return round(max(deadlines, default=30.0) * 1000) + HOLD_MARGIN_MS
 
 
-async def restore_hosts(shard: OwnedShard, hosts: Iterable[HostRecorded], *, keeps_specs: bool) -> None:
+async def restore_hosts(shard: OwnedShard, hosts: Iterable[HostRecorded]) -> None:
     """Restore host groups and robots.txt, groups first: the delay of an origin is applied to its group."""
     robots = []
     for record in hosts:
         if record.kind == HostRecordKind.ROBOTS:
             robots.append(record)
         else:
-            shard.host_groups.put(
-                host_group_from_record(
-                    record, delay_seconds=shard.options.delay_seconds, keeps_specs=keeps_specs
-                )
-            )
+            shard.host_groups.put(host_group_from_record(record, delay_seconds=shard.options.delay_seconds))
             shard.host_groups.mark_recorded([record.group])
     token = product_token(shard.options.user_agent)
     for number, record in enumerate(sorted(robots, key=lambda record: record.robots_asked_at_ms)):

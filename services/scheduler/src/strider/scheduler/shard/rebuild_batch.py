@@ -49,8 +49,10 @@ class RebuildBatch:
 class RebuildTotals:
     """Totals over all batches: host groups of open entries, runs of all entries."""
 
-    specs: set[tuple[str, str]] = field(default_factory=set)
-    """Host groups, each with a crawl spec that has entries there."""
+    groups: set[str] = field(default_factory=set)
+    """Host groups with open entries."""
+    spec_ids: set[str] = field(default_factory=set)
+    """Crawl specs of open entries."""
     may_be_in_flight: set[str] = field(default_factory=set)
     """Host groups that may have had requests in flight when the working set was lost."""
     entries: int = 0
@@ -78,7 +80,8 @@ def _partition_open(entries: Sequence[RecordedEntry], batch: RebuildBatch, total
         (batch.queued if each.shared in queued else batch.in_pipeline).append(each)
     for name, mould in {(each.group, each.shared) for each in entries}:
         group = name.decode("utf-8", "surrogatepass")
-        totals.specs.add((group, mould.sample.crawl_spec_id))
+        totals.groups.add(group)
+        totals.spec_ids.add(mould.sample.crawl_spec_id)
         if mould in queued:
             totals.may_be_in_flight.add(group)
 

@@ -7,11 +7,11 @@ shard unready: every caller gets Unavailable until the shard is rebuilt.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from strider.contracts.generated.events import EntryRecorded, HostRecorded
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
 from strider.frontier.models import (
     AcceptedEntry,
     EndedRequest,
@@ -21,6 +21,7 @@ from strider.frontier.models import (
     EntryLookup,
     EntryLookupResult,
     EntryScan,
+    HostPace,
     Lease,
     LeaseSwap,
     LogPassPart,
@@ -33,6 +34,7 @@ from strider.frontier.ports import ShardNotReady, WorkingSet
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import RawRecord
 from strider.scheduler.core.entries.state import disposition_of
+from strider.scheduler.core.hosts.host_state import pace_of
 from strider.scheduler.core.hosts.overrides import SourceOverrides
 from strider.scheduler.core.release.decision import apply_run_state
 from strider.scheduler.core.runs.control import RunControl
@@ -144,11 +146,27 @@ class OwnedShard:
             if concluded.isdisjoint(names):
                 return known
 
-    async def accept(self, accepted: Sequence[AcceptedEntry], seen: Sequence[RefusedFingerprint]) -> None:
+    def paces_of(
+        self, entries: Iterable[EntryRecorded], specs: Mapping[str, CrawlSpecDeclared]
+    ) -> Mapping[str, HostPace]:
+        """Return the paces of these entries, by crawl spec."""
+        delays = (self.options.delay_seconds, self.options.max_delay_seconds)
+        return {
+            spec_id: pace_of(specs.get(spec_id), delay_seconds=delays[0], max_delay_seconds=delays[1])
+            for spec_id in {entry.crawl_spec_id for entry in entries}
+        }
+
+    async def accept(
+        self,
+        accepted: Sequence[AcceptedEntry],
+        seen: Sequence[RefusedFingerprint],
+        specs: Mapping[str, CrawlSpecDeclared],
+    ) -> None:
         """Queue new entries, and mark refused URLs as seen."""
         if accepted or seen:
+            paces = self.paces_of((each.entry for each in accepted), specs)
             with self.require_ready():
-                await self.working_set.accept(self.number, self.epoch, accepted, refused=seen)
+                await self.working_set.accept(self.number, self.epoch, accepted, refused=seen, paces=paces)
             self.sweep_requests.add_if_needed(each.entry for each in accepted)
             self.wake.set()
 
@@ -192,10 +210,17 @@ class OwnedShard:
             if self.is_at_capacity or any(map(returns_to_queue, conclusions)):
                 self.wake.set()
 
-    async def refill(self, entries: Sequence[EntryRecorded], *, part: LogPassPart) -> int:
+    async def refill(
+        self,
+        entries: Sequence[EntryRecorded],
+        specs: Mapping[str, CrawlSpecDeclared],
+        *,
+        part: LogPassPart,
+    ) -> int:
         """Queue those of these entries that are parked and have room; return how many."""
+        paces = self.paces_of(entries, specs)
         with self.require_ready():
-            opened = await self.working_set.refill(self.number, self.epoch, entries, part=part)
+            opened = await self.working_set.refill(self.number, self.epoch, entries, part=part, paces=paces)
         if opened:
             self.sweep_requests.add_if_needed(entries)
             self.wake.set()

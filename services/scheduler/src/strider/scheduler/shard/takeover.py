@@ -65,7 +65,7 @@ class ShardTakeover:
                 sources=self._overrides,
             )
             if taken.is_ready:
-                await restore_hosts(shard, await self._log_reader.read_hosts(number), keeps_specs=True)
+                await restore_hosts(shard, await self._log_reader.read_hosts(number))
                 self._rebuilder.begin_budget_recount(shard)
                 shard.is_ready = True
                 _log.emit(log_events.SHARD_TAKEN_OVER, shard=number, epoch=shard.epoch)

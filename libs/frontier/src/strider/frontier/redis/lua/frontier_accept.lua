@@ -2,15 +2,16 @@
 --
 -- keys: KEYS[1] header of the shard
 -- arguments: those of frontier_part_shard; ARGV[5] `accept` or `load`; ARGV[6] entries, concatenated: phase
---   (0 queued, 2 in the pipeline), scope, entry id, fingerprint, group, token of the seed, tail of the slot;
---   ARGV[7] refused URLs: scope, fingerprint; ARGV[8] on: the seen scopes
+--   (0 queued, 2 in the pipeline), scope, pace (0: none), entry id, fingerprint, group, token of the seed, tail of the
+--   slot; ARGV[7] refused URLs: scope, fingerprint; ARGV[8] the paces; ARGV[9] on: the seen scopes
 -- result: {0}; or an ownership error
 local DROP_SEEN_PERCENT, DROPPED_PER_CALL = 95, 200
-local RECORD, REFUSED = '>BI2c16c19I2c0I2c0I4c0', '>I2c19'
+local RECORD, REFUSED = '>BI2I2c16c19I2c0I2c0I4c0', '>I2c19'
 
 local is_load, is_full
 local opened, many_opened -- slots to write: id, slot
 local is_open -- by id
+local paces -- of this call
 
 local function remember(remembered, scope, fingerprint)
   local list = remembered[scope]
@@ -21,23 +22,23 @@ local function remember(remembered, scope, fingerprint)
   end
 end
 
-local function open(phase, id, name, tail)
+local function open(phase, id, name, pace, tail)
   local due, rank, execution, sequence = struct.unpack(TAIL, tail)
   is_open[id] = true
   count('o', execution, 1)
   if not is_load then count('a', execution, 1) end
-  local ticket = 0
+  local ticket, g = 0, group(name)
+  pace = pace > 0 and open_pace(g, paces[pace]) or 0
   if phase == IN_PIPELINE then
     head.in_pipeline = head.in_pipeline + 1
   else
-    local g = group(name)
     if is_deferred(due) then return park_deferred(id, due) end
     if (is_full and head.queued >= head.minimum_entries) or is_group_full(g, rank) then return park_overflow(id, g) end
     head.queued = head.queued + 1
     ticket = enqueue(id, due, rank, g)
   end
   local n = many_opened
-  opened[n + 1], opened[n + 2], many_opened = id, new_slot(phase, ticket, sequence, tail), n + 2
+  opened[n + 1], opened[n + 2], many_opened = id, new_slot(phase, ticket, sequence, pace, tail), n + 2
 end
 
 return function()
@@ -47,13 +48,14 @@ return function()
   if previous_reply() then return {DONE} end
 
   -- Records as parallel lists: a table for each would cost more than everything else done with it.
-  local phases, tokens, tails, ids, names = {}, {}, {}, {}, {}
+  local phases, tokens, tails, ids, names, numbers = {}, {}, {}, {}, {}, {}
   local remembered = {} -- by scope: fingerprints
   local packed, at, n = ARGV[6], 1, 0
   while at <= #packed do
     local scope, fingerprint
     n = n + 1
-    phases[n], scope, ids[n], fingerprint, names[n], tokens[n], tails[n], at = struct.unpack(RECORD, packed, at)
+    phases[n], scope, numbers[n], ids[n], fingerprint, names[n], tokens[n], tails[n], at =
+      struct.unpack(RECORD, packed, at)
     remember(remembered, scope, fingerprint)
   end
   packed, at = ARGV[7], 1
@@ -65,7 +67,7 @@ return function()
 
   local used_percent = head.memory_full_percent > 0 and memory_percent() or 0
   is_full = head.memory_full_percent > 0 and used_percent >= head.memory_full_percent
-  opened, many_opened, is_open = {}, 0, {}
+  opened, many_opened, is_open, paces = {}, 0, {}, read_paces(ARGV[8])
   promote()
   fetch_groups(names)
   local found = bulk_get(key.entries, ids)
@@ -73,10 +75,10 @@ return function()
   for index = 1, n do
     local id = ids[index]
     if tokens[index] ~= '' then set_token(generation, id, tokens[index]) end
-    if not found[index] and not is_open[id] then open(phases[index], id, names[index], tails[index]) end
+    if not found[index] and not is_open[id] then open(phases[index], id, names[index], numbers[index], tails[index]) end
   end
   bulk('HSET', key.entries, opened)
-  for scope, list in pairs(remembered) do add_seen(generation, ARGV[scope + 8], list) end
+  for scope, list in pairs(remembered) do add_seen(generation, ARGV[scope + 9], list) end
   if is_nearly_full(used_percent) then park_queued() end
   if used_percent >= DROP_SEEN_PERCENT then drop_old_seen(DROPPED_PER_CALL) end
   write_parked()

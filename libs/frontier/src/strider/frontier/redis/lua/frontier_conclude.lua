@@ -36,6 +36,7 @@ local function close(n, s)
   move(s, LEASED) -- out of the counted phases
   count('o', s.execution, -1)
   slots[ids[n]], changed_entries[ids[n]] = false, true
+  if s.pace > 0 then close_pace(group(names[n]), s.pace) end
   remember_closed(n)
 end
 
@@ -44,7 +45,9 @@ local function close_parked(n)
   local id = ids[n]
   local is_closed = dispositions[n] ~= QUEUE and dispositions[n] ~= TO_PIPELINE and dispositions[n] ~= LEASE_ONLY
   if head.overflow == 0 or named[n] > 0 or not is_closed or parked_kinds({id})[id] ~= OVERFLOW then return end
-  unpark(id, OVERFLOW, group(names[n]))
+  local g = group(names[n])
+  unpark(id, OVERFLOW, g)
+  close_pace(g, 0)
   local _, _, execution = struct.unpack(TAIL, tails[n])
   count('o', execution, -1)
   remember_closed(n)
@@ -86,12 +89,12 @@ local function conclude(n)
   if had and had.progress ~= RUNNING then drop_lease(had) end
 end
 
--- Returns the groups whose queues or limits change; most dispositions change none.
+-- Returns the groups whose queues, limits or paces change.
 local function touched(many)
   local found = {}
   for n = 1, many do
     local l = named[n] > 0 and lease(named[n], epochs[n])
-    if dispositions[n] == QUEUE then found[#found + 1] = names[n] end
+    if dispositions[n] ~= TO_PIPELINE and dispositions[n] ~= LEASE_ONLY then found[#found + 1] = names[n] end
     if l and l.progress == RUNNING then found[#found + 1] = l.group end
   end
   return found

@@ -3,15 +3,17 @@
 -- keys: KEYS[1] header of the shard
 -- arguments: those of frontier_part_shard, of which epoch and nonce may be empty; ARGV[5] on: groups
 -- result: {0, now in ms, counts as in frontier_stats, shapes (number, text), of each group: delay in ms, request
---   limit, in flight, next request in ms, blocked until in ms, queued by priority from 0}; or {2, reason} where it is
---   not ready
+--   limit, in flight, next request in ms, blocked until in ms, paces (open entries; delay in ms, request limit, patience
+--   in s), queued by priority from 0}; or {2, reason} where it is not ready
 return function()
   if not is_ready_to_read() then return {NOT_READY, 'it is ' .. head.state} end
   local shown = {}
   for index = 5, #ARGV do
-    local g = group(ARGV[index])
+    local g, paces = group(ARGV[index]), {}
+    for _, p in ipairs(parse_paces(g)) do paces[#paces + 1] = {p.entries, p.delay, p.places, p.patience} end
     shown[#shown + 1] = {
-      g.delay, g.max_in_flight, g.in_flight, math.max(g.next_start, g.provisional_start), g.blocked, g[0], g[1], g[2], g[3],
+      g.delay, g.max_in_flight, g.in_flight, math.max(g.next_start, g.provisional_start), g.blocked, paces,
+      g[0], g[1], g[2], g[3],
     }
   end
   return {

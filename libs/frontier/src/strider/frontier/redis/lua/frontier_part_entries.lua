@@ -5,11 +5,12 @@
 -- arguments: none of its own
 -- result: none
 --
--- A slot is 13 bytes that are written here (phase; ticket of its queue item while it is queued, or the lease that holds
--- it; last outcome counted) and a tail that the owner writes: due time, priority, number of the execution, fetch
--- sequence, and the entry.
+-- A slot is 14 bytes that are written here (phase; ticket of its queue item while it is queued, or the lease that holds
+-- it; last outcome counted; number of its pace in its group, 0 for none) and a tail that the owner writes: due time,
+-- priority, number of the execution, fetch sequence, and the entry.
 local QUEUED, LEASED, IN_PIPELINE = 0, 1, 2
-local TAIL, WHOLE_SLOT, NEW_SLOT = '>I6BI3I6', '>BI6I6I6BI3I6', '>BI6I6c0'
+local TAIL, WHOLE_SLOT, NEW_SLOT = '>I6BI3I6', '>BI6I6BI6BI3I6', '>BI6I6Bc0'
+local SLOT_SIZE = 14
 local QUEUE_ITEM = '>c16I4'
 local PROMOTED_PER_CALL = 500
 
@@ -22,10 +23,11 @@ local function begin_entries()
 end
 
 local function parsed_slot(packed)
-  local phase, whose, ended, due, rank, execution, sequence = struct.unpack(WHOLE_SLOT, packed)
+  local phase, whose, ended, pace, due, rank, execution, sequence = struct.unpack(WHOLE_SLOT, packed)
   return {
     phase = phase, ticket = phase == QUEUED and whose or 0, held = phase == LEASED and whose or 0, ended = ended,
-    due = due, rank = rank, execution = execution, sequence = sequence, tail = string.sub(packed, 14),
+    pace = pace, due = due, rank = rank, execution = execution, sequence = sequence,
+    tail = string.sub(packed, SLOT_SIZE + 1),
   }
 end
 
@@ -47,12 +49,12 @@ local function slot(id)
   return s
 end
 
-local function new_slot(phase, ticket, sequence, tail)
-  return struct.pack(NEW_SLOT, phase, ticket, sequence, tail)
+local function new_slot(phase, ticket, sequence, pace, tail)
+  return struct.pack(NEW_SLOT, phase, ticket, sequence, pace, tail)
 end
 
 local function packed_slot(s)
-  return struct.pack(NEW_SLOT, s.phase, s.phase == QUEUED and s.ticket or s.held, s.ended, s.tail)
+  return struct.pack(NEW_SLOT, s.phase, s.phase == QUEUED and s.ticket or s.held, s.ended, s.pace, s.tail)
 end
 
 local function set_tail(s, tail)

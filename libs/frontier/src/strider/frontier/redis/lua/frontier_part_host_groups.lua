@@ -4,7 +4,18 @@
 -- keys: `groups` (hash: group, packed record), `due:<priority>` (sorted set: group, since when it is due)
 -- arguments: ARGV[3] delay of groups that were never set, ms
 -- result: none
+--
+-- A crawl spec sets a pace (delay, request limit, patience with a block), which counts in a group while an entry under
+-- it is open there: the record ends with what the owner has set and the paces, each with its open entries. Delay, limit
+-- and block in its fixed part follow from these; only functions that open or close entries read the rest.
 local GROUP = '>I4I2I2I2I2BI6I6I6I6I4I4I4I4I4B'
+local GROUP_SIZE = 58
+local OWN = '>I4I4I2I6I6' -- delay and least delay, ms; request limit; start and end of a block, ms
+local OWN_SIZE = 22
+local PACE = '>BI4I4I2I4' -- number in the group, open entries; delay in ms, request limit, patience in s
+local PACES_OF_CALL = '>I4I2I4'
+local NO_DELAY, NO_PLACES = 4294967295, 65535 -- not set by the owner: by the paces
+local MAX_PACES = 64
 local NO_QUEUE = -1
 local START_TOLERANCE = 2000 -- ms; how long after its mark a request may still write its head
 
@@ -30,6 +41,7 @@ local function unpacked_group(name, packed)
     standalone = standalone, due_priority = rank, due_since = since, next_start = clock, provisional_start = provisional_start, blocked = blocked,
     n1, n2, n3, [0] = n0, written_priority = rank, written_since = since, stale = false, pushes = false,
     overflow = parked, refillable = refillable, is_moved = false, is_touched = not packed,
+    rest = packed and string.sub(packed, GROUP_SIZE + 1) or '', paces = false,
   }
   groups[name] = g
   return g
@@ -51,6 +63,131 @@ end
 
 local function group(name)
   return groups[name] or unpacked_group(name, redis.call('HGET', key.groups, name))
+end
+
+-- Parses what the owner has set of a group, and its paces.
+local function parse_paces(g)
+  if g.paces then return g.paces end
+  local paces, rest, many = {}, g.rest, 0
+  g.paces = paces
+  g.own_delay, g.least_delay, g.own_places, g.blocked_since, g.blocked_until = NO_DELAY, 0, NO_PLACES, 0, 0
+  if rest == '' then return paces end
+  local at
+  g.own_delay, g.least_delay, g.own_places, g.blocked_since, g.blocked_until, at = struct.unpack(OWN, rest)
+  while at <= #rest do
+    local number, entries, delay, places, patience
+    number, entries, delay, places, patience, at = struct.unpack(PACE, rest, at)
+    many = many + 1
+    paces[many] = {number = number, entries = entries, delay = delay, places = places, patience = patience}
+  end
+  return paces
+end
+
+local function packed_paces(g)
+  local parts = {struct.pack(OWN, g.own_delay, g.least_delay, g.own_places, g.blocked_since, g.blocked_until)}
+  for index, p in ipairs(g.paces) do
+    parts[index + 1] = struct.pack(PACE, p.number, p.entries, p.delay, p.places, p.patience)
+  end
+  return table.concat(parts)
+end
+
+-- Sets delay, request limit and block of a group: the strictest of its paces, unless the owner has set them.
+local function apply_paces(g)
+  local delay, places, patience
+  for _, p in ipairs(parse_paces(g)) do
+    delay = math.max(delay or 0, p.delay)
+    places = math.min(places or NO_PLACES, p.places)
+    patience = math.min(patience or NO_DELAY, p.patience)
+  end
+  if g.own_delay ~= NO_DELAY then delay = g.own_delay end
+  g.delay = math.max(delay or tonumber(ARGV[3]), g.least_delay)
+  g.max_in_flight = g.own_places ~= NO_PLACES and g.own_places or places or 1
+  g.blocked = g.blocked_until
+  if g.blocked_since > 0 and patience then g.blocked = math.min(g.blocked, g.blocked_since + patience * 1000) end
+  g.stale, g.is_touched, g.rest = true, true, false
+end
+
+-- Counts an open entry under the mildest pace that is no milder than its own, or else makes the strictest one as strict:
+-- for groups with many different paces, whose record must not grow without bound.
+local function share_pace(g, wanted)
+  local shared, strictest
+  for _, p in ipairs(g.paces) do
+    local covers = p.delay >= wanted.delay and p.places <= wanted.places and p.patience <= wanted.patience
+    if covers and (not shared or p.delay < shared.delay) then shared = p end
+    if not strictest or p.delay > strictest.delay then strictest = p end
+  end
+  if not shared then
+    shared = strictest
+    shared.delay = math.max(shared.delay, wanted.delay)
+    shared.places = math.min(shared.places, wanted.places)
+    shared.patience = math.min(shared.patience, wanted.patience)
+  end
+  shared.entries = shared.entries + 1
+  apply_paces(g)
+  return shared.number
+end
+
+-- Counts an open entry under its pace; returns the number of that in the group.
+local function open_pace(g, wanted)
+  local paces, used = parse_paces(g), {}
+  for _, p in ipairs(paces) do
+    if p.delay == wanted.delay and p.places == wanted.places and p.patience == wanted.patience then
+      p.entries = p.entries + 1
+      g.is_touched, g.rest = true, false
+      return p.number
+    end
+    used[p.number] = true
+  end
+  if #paces >= MAX_PACES then return share_pace(g, wanted) end
+  local number = 1
+  while used[number] do number = number + 1 end
+  paces[#paces + 1] = {
+    number = number, entries = 1, delay = wanted.delay, places = wanted.places, patience = wanted.patience,
+  }
+  apply_paces(g)
+  return number
+end
+
+-- Ends the count of an entry under a pace. That of an entry without a slot is unknown: it is taken for the most frequent.
+local function close_pace(g, number)
+  local paces, found = parse_paces(g), nil
+  for index, p in ipairs(paces) do
+    if p.number == number then
+      found = index
+      break
+    end
+    if not found or p.entries > paces[found].entries then found = index end
+  end
+  if not found then return end
+  local p = paces[found]
+  p.entries = p.entries - 1
+  g.is_touched, g.rest = true, false
+  if p.entries > 0 then return end
+  table.remove(paces, found)
+  local before = g.delay
+  apply_paces(g)
+  -- The delay of a request in flight is never shortened: it counts from the latest time at which that may start.
+  if g.delay < before then g.next_start = math.max(g.next_start, g.provisional_start) end
+end
+
+-- Returns the number of the pace of an entry that is counted already, and may have got another pace since.
+local function pace_number(g, wanted)
+  for _, p in ipairs(parse_paces(g)) do
+    if p.delay == wanted.delay and p.places == wanted.places and p.patience == wanted.patience then return p.number end
+  end
+  close_pace(g, 0)
+  return open_pace(g, wanted)
+end
+
+-- Parses the paces of a call, which its entries name by their place in this list; 0 is none.
+local function read_paces(packed)
+  local paces, at = {}, 1
+  while at <= #packed do
+    local p = {}
+    p.delay, p.places, p.patience, at = struct.unpack(PACES_OF_CALL, packed, at)
+    paces[#paces + 1] = p
+  end
+  return paces
 end
 
 -- Puts a group into the due order of its best entry, as delay, block and request limit allow; first come, first served.
@@ -96,8 +233,9 @@ local function append_to(lists, priority, value, other)
 end
 
 local function packed_group(g)
+  if not g.rest then g.rest = packed_paces(g) end
   return struct.pack(GROUP, g.delay, g.max_in_flight, g.in_flight, g.unstarted, g.standalone, g.due_priority == NO_QUEUE and 255 or g.due_priority,
-    g.due_since, g.next_start, g.provisional_start, g.blocked, g[0], g[1], g[2], g[3], g.overflow, g.refillable)
+    g.due_since, g.next_start, g.provisional_start, g.blocked, g[0], g[1], g[2], g[3], g.overflow, g.refillable) .. g.rest
 end
 
 local function write_groups()

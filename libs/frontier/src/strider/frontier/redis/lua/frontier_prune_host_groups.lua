@@ -1,4 +1,4 @@
--- Drop host groups without queued or parked entries, requests in flight or a running delay: some, at random.
+-- Drop host groups without open entries, requests in flight or a running delay: some, at random.
 --
 -- keys: KEYS[1] header of the shard
 -- arguments: those of frontier_part_shard; ARGV[5] least number of groups to check
@@ -13,7 +13,7 @@ return function()
   fetch_groups(names)
   for _, name in ipairs(names) do
     local g = group(name)
-    local is_idle = g.due_priority == NO_QUEUE and g.in_flight + g.standalone + g.overflow + g[0] + g[1] + g[2] + g[3] == 0
+    local is_idle = #g.rest <= OWN_SIZE and g.due_priority == NO_QUEUE and g.in_flight + g.standalone + g.overflow + g[0] + g[1] + g[2] + g[3] == 0
     if is_idle and math.max(g.next_start, g.blocked, g.provisional_start) <= now then gone[#gone + 1] = name end
   end
   bulk('HDEL', key.groups, gone)

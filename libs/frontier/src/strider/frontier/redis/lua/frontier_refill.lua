@@ -2,7 +2,8 @@
 --
 -- keys: KEYS[1] header of the shard
 -- arguments: those of frontier_part_shard; ARGV[5] `begin` where these are the first of a pass through the log, `end`
---   where they are its last, `whole` for both, or nothing; ARGV[6] entries: entry id, group, tail of the slot
+--   where they are its last, `whole` for both, or nothing; ARGV[6] entries: entry id, pace (0: none), group, tail of the
+--   slot; ARGV[7] the paces
 -- result: {0, how many were queued}; or an ownership error
 return function()
   local refused = ownership_error('ready')
@@ -11,10 +12,11 @@ return function()
   if before then return {DONE, tonumber(before)} end
   if ARGV[5] == 'begin' or ARGV[5] == 'whole' then head.pass_deferred_due = 0 end
 
-  local ids, names, tails, at = {}, {}, {}, 1
+  local ids, names, tails, numbers, at = {}, {}, {}, {}, 1
+  local paces = read_paces(ARGV[7])
   while at <= #ARGV[6] do
     local n = #ids + 1
-    ids[n], names[n], tails[n], at = struct.unpack('>c16I2c0I4c0', ARGV[6], at)
+    ids[n], numbers[n], names[n], tails[n], at = struct.unpack('>c16I2I2c0I4c0', ARGV[6], at)
   end
   promote()
   fetch_groups(names)
@@ -44,7 +46,8 @@ return function()
     unpark(id, kind, g)
     head.queued, count_opened = head.queued + 1, count_opened + 1
     opened[#opened + 1] = id
-    opened[#opened + 1] = new_slot(QUEUED, enqueue(id, due, rank, g), sequence, tail)
+    local pace = numbers[n] > 0 and pace_number(g, paces[numbers[n]]) or 0
+    opened[#opened + 1] = new_slot(QUEUED, enqueue(id, due, rank, g), sequence, pace, tail)
   end
 
   for n, id in ipairs(ids) do

@@ -1,13 +1,13 @@
 """State of a host group: its crawl delay, requests in flight, back-off and breaker.
 
-The per-host delay is computed here (`HostGroup.delay_ms`): the largest of the crawl specs that were crawled
-on the host, where a spec that sets none has the deployment's and one that does may set less; an override of a
-source replaces them; robots.txt may only make it longer. It is enforced by the clock of the group in the
-working set: `reschedule` and `apply_delay` in `frontier_part_host_groups.lua` of `strider.frontier`, to which
-`OwnedShard.sync_host_groups` sends it.
+The delay between two requests is the longest of the crawl specs that have an open entry in the group, where
+a spec that sets none has the deployment's and one that does may set less (`pace_of`); an override of a source
+replaces them; robots.txt may only make it longer. Requests in flight are the fewest that such a spec allows.
+The working set counts open entries by pace, derives both from that and from what is sent to it by
+`OwnedShard.sync_host_groups`, and enforces them by the clock of the group: `apply_paces`, `reschedule` and
+`apply_delay` in `frontier_part_host_groups.lua` of `strider.frontier`.
 
-Requests in flight are the fewest that a spec allows. A spec that was crawled on the host once counts as long
-as the group is known. Blocks follow from `politeness.backoff` and `politeness.breaker`; the longer one holds.
+Blocks follow from `politeness.backoff` and `politeness.breaker`; the longer one holds.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Final
 from strider.contracts.fast_dataclass import fast_dataclass, replace_fields
 from strider.contracts.generated.enums import BlockReason, BreakerState, FetchOutcome, HostRecordKind
 from strider.contracts.generated.events import CrawlSpecDeclared, FetchCompleted, HostRecorded
+from strider.frontier.models import HostPace
 from strider.politeness import backoff
 from strider.politeness import circuit_breaker as breaker
 from strider.politeness.backoff import HostBackoff
@@ -28,6 +29,9 @@ from strider.scheduler.core.entries.fetch_outcomes import BackOffSignal, back_of
 from strider.scheduler.core.runs.control import NO_BLOCK, ManualBlock
 
 from .overrides import HostOverrides
+
+MAX_DELAY_SECONDS: Final = 86_400.0
+"""Longest delay that a crawl spec may set, where the deployment allows no less."""
 
 SEQUENCES_REMEMBERED: Final = 8
 """Fetch sequences of the latest outcomes, kept so that a repeat is applied only once."""
@@ -39,11 +43,11 @@ class HostGroup:
 
     name: str
     configured_delay_ms: int
-    max_in_flight: int = 1
+    """The deployment's delay."""
     robots_delays_ms: Mapping[str, int] = field(default_factory=dict)
     """Crawl-delay by origin, for origins that ask for one."""
-    give_up_after_ms: int = 86_400_000
-    """Shortest host patience of its specs: then the entries of a blocked group are decided."""
+    shortest_patience_ms: int = 86_400_000
+    """Shortest host patience of the specs released here since the group is in memory."""
     back_off: HostBackoff = backoff.NO_BACKOFF
     breaker: CircuitBreaker = breaker.NEW_BREAKER
     manual_block: ManualBlock = NO_BLOCK
@@ -56,16 +60,26 @@ class HostGroup:
 
     @property
     def delay_ms(self) -> int:
-        """Crawl delay in effect."""
-        own = None if self.overrides is None else self.overrides.delay_ms
-        return max(self.configured_delay_ms if own is None else own, *self.robots_delays_ms.values(), 0)
+        """Crawl delay where no open entry's crawl spec sets another."""
+        own = self.delay_override_ms
+        return max(self.configured_delay_ms if own is None else own, self.least_delay_ms)
 
     @property
-    def current_max_in_flight(self) -> int:
-        """Requests in flight that are allowed now; one at a time while the breaker is half open."""
+    def delay_override_ms(self) -> int | None:
+        """Crawl delay that replaces those of crawl specs; None where no source sets one."""
+        return None if self.overrides is None else self.overrides.delay_ms
+
+    @property
+    def least_delay_ms(self) -> int:
+        """Crawl delay of robots.txt."""
+        return max(self.robots_delays_ms.values(), default=0)
+
+    @property
+    def max_in_flight_override(self) -> int | None:
+        """Requests in flight, instead of what crawl specs allow; one while the breaker is half open."""
         if not self.breaker.is_closed:
             return 1
-        return max(self.max_in_flight, 1) if self.overrides is None else self.overrides.max_in_flight
+        return None if self.overrides is None else self.overrides.max_in_flight
 
     @property
     def blocked_until_ms(self) -> int:
@@ -93,21 +107,26 @@ class HostGroup:
         """Whether an operator blocks the group."""
         return now_ms < self.manual_block.until_ms
 
-    def release_blocked_until_ms(self, now_ms: int) -> int:
-        """Return until when nothing is to be released: the end of the block, or of a spec's host patience;
-        or the end of the wait for the robots.txt of another host.
+    def block_period_ms(self, now_ms: int) -> tuple[int, int]:
+        """Return start and end of the block in effect, or of the wait for another host's robots.txt; zeros
+        for none.
 
-        0 also for a blocked group whose host patience is over: then its entries are released and decided one
-        by one.
+        The working set releases nothing until its end, or until the shortest patience of an open entry's
+        crawl spec is over: then entries are released and decided one by one.
         """
-        wait_ms = self.robots_wait_until_ms if self.robots_wait_until_ms > now_ms else 0
-        if not self.is_blocked(now_ms):
-            return wait_ms
-        since_ms, until_ms = self.manual_block.since_ms, self.manual_block.until_ms
-        if not self.is_manually_blocked(now_ms) or self.blocked_until_ms > until_ms:
-            since_ms, until_ms = self.failing_since_ms, self.blocked_until_ms
-        give_up_ms = since_ms + self.give_up_after_ms
-        return wait_ms if give_up_ms <= now_ms else max(min(until_ms, give_up_ms), wait_ms)
+        since_ms = until_ms = 0
+        if self.is_blocked(now_ms):
+            since_ms, until_ms = self.manual_block.since_ms, self.manual_block.until_ms
+            if not self.is_manually_blocked(now_ms) or self.blocked_until_ms > until_ms:
+                since_ms, until_ms = self.failing_since_ms, self.blocked_until_ms
+        if self.robots_wait_until_ms > max(now_ms, until_ms):
+            return now_ms, self.robots_wait_until_ms
+        return since_ms, until_ms
+
+    def is_held_back(self, now_ms: int) -> bool:
+        """Whether the working set releases nothing of the group, as far as crawl specs are known here."""
+        since_ms, until_ms = self.block_period_ms(now_ms)
+        return now_ms < min(until_ms, since_ms + self.shortest_patience_ms)
 
     @property
     def is_default(self) -> bool:
@@ -118,22 +137,29 @@ class HostGroup:
 
 def new_host_group(name: str, *, delay_seconds: float) -> HostGroup:
     """Return a group with the deployment's delay."""
-    return HostGroup(name, configured_delay_ms=round(delay_seconds * 1000), max_in_flight=0)
+    return HostGroup(name, configured_delay_ms=round(delay_seconds * 1000))
 
 
-def apply_crawl_spec(group: HostGroup, spec: CrawlSpecDeclared, *, delay_seconds: float) -> HostGroup:
-    """Apply one more crawl spec. Its own delay, where it has one, replaces the deployment's."""
-    wanted = delay_seconds if spec.delay_seconds is None else max(spec.delay_seconds, 0.0)
-    is_first = group.max_in_flight == 0
-    configured = round(wanted * 1000)
-    max_in_flight = max(1, spec.max_in_flight_per_group)
-    give_up_after_ms = spec.host_patience_seconds * 1000
-    return replace_fields(
-        group,
-        configured_delay_ms=configured if is_first else max(group.configured_delay_ms, configured),
-        max_in_flight=max_in_flight if is_first else min(group.max_in_flight, max_in_flight),
-        give_up_after_ms=give_up_after_ms if is_first else min(group.give_up_after_ms, give_up_after_ms),
+def pace_of(
+    spec: CrawlSpecDeclared | None, *, delay_seconds: float, max_delay_seconds: float = MAX_DELAY_SECONDS
+) -> HostPace:
+    """Return the pace that a crawl spec sets; an unknown spec has the deployment's delay."""
+    if spec is None:
+        return HostPace(round(delay_seconds * 1000))
+    own = (
+        delay_seconds if spec.delay_seconds is None else min(max(spec.delay_seconds, 0.0), max_delay_seconds)
     )
+    return HostPace(
+        round(own * 1000), max(1, spec.max_in_flight_per_group), max(0, spec.host_patience_seconds)
+    )
+
+
+def apply_patience(group: HostGroup, spec: CrawlSpecDeclared) -> HostGroup:
+    """Note the host patience of a crawl spec that has entries in the group."""
+    patience_ms = spec.host_patience_seconds * 1000
+    if patience_ms >= group.shortest_patience_ms:
+        return group
+    return replace_fields(group, shortest_patience_ms=patience_ms)
 
 
 def apply_robots_delay(group: HostGroup, origin: str, delay_seconds: float) -> HostGroup:
@@ -202,8 +228,8 @@ def host_group_to_record(group: HostGroup, *, now_ms: int, epoch: int) -> HostRe
         updated_at_ms=now_ms,
         delay_seconds=group.delay_ms / 1000,
         configured_delay_seconds=group.configured_delay_ms / 1000,
-        robots_delay_seconds=max(group.robots_delays_ms.values(), default=0) / 1000,
-        max_in_flight=group.max_in_flight or 1,
+        robots_delay_seconds=group.least_delay_ms / 1000,
+        max_in_flight=1 if group.overrides is None else group.overrides.max_in_flight,
         blocked_until_ms=group.blocked_until_ms,
         block_reason=group.block_reason,
         back_off_seconds=back_off.seconds,
@@ -223,14 +249,10 @@ def host_group_to_record(group: HostGroup, *, now_ms: int, epoch: int) -> HostRe
     )
 
 
-def host_group_from_record(record: HostRecorded, *, delay_seconds: float, keeps_specs: bool) -> HostGroup:
-    """Restore a group from its record. Without `keeps_specs`, only specs applied from now on count."""
-    group = new_host_group(record.group, delay_seconds=delay_seconds)
-    if keeps_specs:
-        configured_ms = round(record.configured_delay_seconds * 1000)
-        group = replace_fields(group, configured_delay_ms=configured_ms, max_in_flight=record.max_in_flight)
+def host_group_from_record(record: HostRecorded, *, delay_seconds: float) -> HostGroup:
+    """Restore a group from its record."""
     return replace_fields(
-        group,
+        new_host_group(record.group, delay_seconds=delay_seconds),
         back_off=_back_off_from_record(record),
         breaker=_breaker_from_record(record),
         manual_block=ManualBlock(

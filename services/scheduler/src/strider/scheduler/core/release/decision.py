@@ -152,7 +152,7 @@ def _decide_for_blocked_host(
         reason, detail = _reason_of_block(entry, spec, context)
         return _close(entry, reason, now_ms, detail, spec=spec)
     # An operator may lift a block at any time: the entries stay in their queues, which the working set holds.
-    is_kept_queued = is_manual and host_group.release_blocked_until_ms(now_ms) > 0
+    is_kept_queued = is_manual and host_group.is_held_back(now_ms)
     again_at_ms = now_ms if is_kept_queued else min(until_ms, ends_at_ms)
     return _wait(entry, EntryReason.HOST_BACKS_OFF, again_at_ms, now_ms)
 
