@@ -101,6 +101,7 @@ def options_of(settings: SchedulerSettings) -> SchedulerOptions:
         respects_robots=settings.crawl.respect_robots,
         delay_seconds=settings.host_delay_seconds,
         max_delay_seconds=settings.max_delay_seconds,
+        max_deadline_seconds=settings.max_deadline_seconds,
         breaker=BreakerLimits(
             failures=settings.breaker_failures,
             open_ms=round(settings.breaker_open_seconds * 1000),

@@ -40,6 +40,8 @@ class SchedulerOptions:
     """Unread messages in the whole pipeline, beyond which nothing is released; 0 sets no limit."""
     rebuild_hold_seconds: float | None = None
     """How long no host is fetched from after a rebuild; None: the longest deadline and a margin."""
+    max_deadline_seconds: float = 120.0
+    """Longest time that a fetcher gives a request, whatever its crawl spec sets."""
     robots_cache_characters: int = 16 * 1024 * 1024
     """Characters of robots.txt texts kept in memory, for each shard."""
     max_cached_groups: int = 50_000

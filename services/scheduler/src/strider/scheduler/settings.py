@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from strider.crawl.settings import CrawlServiceSettings
-from strider.runtime.settings.types import PositiveSeconds
+from strider.runtime.settings.types import EnvironmentVariable, PositiveSeconds
 
 
 class SchedulerSettings(CrawlServiceSettings):
@@ -21,6 +21,8 @@ class SchedulerSettings(CrawlServiceSettings):
     """How long a request may wait for a fetcher before another one may take it."""
     release_batch: Annotated[int, Field(ge=1, le=5000)] = 200
     """Most requests that one pass over a shard's queues releases."""
+    max_deadline_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_MAX_DEADLINE")] = 120.0
+    """Maximum deadline that a crawl may set for one request (30 s by default)."""
     max_delay_seconds: Annotated[float, Field(ge=1, le=86_400)] = 86_400.0
     """Longest crawl delay of a crawl spec, so that none stops a host for others; longer count as this."""
     in_flight_per_shard: Annotated[int, Field(ge=1)] = 500

@@ -226,8 +226,8 @@ class ShardRebuilder:
     def _initial_hold_ms(self, specs: Mapping[str, CrawlSpecDeclared]) -> int:
         if self._options.rebuild_hold_seconds is not None:
             return round(self._options.rebuild_hold_seconds * 1000)
-        deadlines = [spec.request_timeout_seconds for spec in specs.values()]
-        return round(max(deadlines, default=30.0) * 1000) + HOLD_MARGIN_MS
+        longest = max((spec.request_timeout_seconds for spec in specs.values()), default=30.0)
+        return round(min(longest, self._options.max_deadline_seconds) * 1000) + HOLD_MARGIN_MS
 
 
 async def restore_hosts(shard: OwnedShard, hosts: Iterable[HostRecorded]) -> None:
