@@ -57,6 +57,12 @@ async def strider(*words: str) -> Any:
     return json.loads(told.stdout)
 
 
+async def ended(*words: str) -> tuple[int, str]:
+    """Run a command that fails, and return its exit code and error."""
+    failed = await asyncio.to_thread(CliRunner().invoke, app, list(words))
+    return failed.exit_code, failed.stderr
+
+
 def visits(place: CrawlOnServers, host: str) -> int:
     return sum(visit.host == host for visit in place.web.log)
 
@@ -100,6 +106,11 @@ async def test_people_stop_what_runs(place: CrawlOnServers, process: SchedulerPr
     [shown] = await strider("crawls", "show", run)
     assert (shown["state"], shown["job_id"], shown["open"] > MANY) == ("paused", place.name, True)
     await strider("crawls", "resume", run)
+    unconfirmed = [await ended("runs", *words) for words in (("cancel", run), ("drop", place.name))]
+    assert [code for code, _ in unconfirmed] == [2, 2]
+    assert all(error.endswith("needs --yes\n") for _, error in unconfirmed)
+    unknown = [await ended("runs", word, "nope") for word in ("cancel", "drop")]
+    assert [(code, "no run or job 'nope'" in error) for code, error in unknown] == [(1, True), (1, True)]
     began = time.monotonic()
     await strider("crawls", "cancel", run, "--reason", "enough", "--yes")
 
@@ -116,6 +127,6 @@ async def test_people_stop_what_runs(place: CrawlOnServers, process: SchedulerPr
     assert all(entry.closed_at_ms for entry in await place.entries())
     assert cancelled_at - began < 30
 
-    again = await asyncio.to_thread(CliRunner().invoke, app, ["crawls", "resume", run])
-    assert again.exit_code == 1
-    assert "cannot be undone" in again.stderr
+    code, error = await ended("crawls", "resume", run)
+    assert code == 1
+    assert "cannot be undone" in error

@@ -132,8 +132,6 @@ def _no_servers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "question"),
     [
-        pytest.param(["runs", "cancel", "x"], "Cancel x", id="cancel"),
-        pytest.param(["runs", "drop", "x"], "Drop job x", id="drop"),
         pytest.param(["frontier", "recover"], "Requeue requests", id="recover"),
         pytest.param(["frontier", "rebuild", "--shard", "3"], "Drop the working set", id="rebuild"),
         pytest.param(["down", "--wipe"], "Delete all data and logs", id="wipe"),

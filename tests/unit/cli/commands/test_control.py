@@ -16,6 +16,8 @@ from strider.cli.commands.runs import RunView, shown_fields
 from strider.cli.explain.facts import delay_text
 from strider.contracts.generated.events import CrawlSpecDeclared, HostRecorded
 from strider.frontier.models import HostPace
+from strider.cli.explain.decision_steps import run_state_name
+from strider.contracts.generated.events import HostRecorded
 from strider.frontier.redis.admin import ABSENT, READY, ShardState
 from strider.frontier.redis.inspection import HostGroupSnapshot
 from strider.scheduler.core.runs.control import RunState
@@ -102,8 +104,8 @@ def test_a_wait_that_the_host_requested_is_reported(is_barred: bool, until_ms: i
 
 
 def test_a_run_is_shown_in_the_words_of_the_glossary() -> None:
-    """Scripts read the JSON output, whose fields keep their names."""
-    shown = shown_fields(RunView("run-1", "job", RunState.RUNS.value, open=2, accepted=5))
+    """The fields of the JSON output keep their names; its values are those of the text."""
+    shown = shown_fields(RunView("run-1", "job", run_state_name(RunState.RUNS), open=2, accepted=5))
 
     assert shown["run (execution_id)"] == "run-1"
     assert shown["state"] == "running"

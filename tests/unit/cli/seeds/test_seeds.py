@@ -177,7 +177,7 @@ def test_options_are_tried_before_the_first_line() -> None:
     assert a_reader(max_depth=2).option_error() == ""
     assert a_reader(delay=-1.0).option_error() == "--delay is -1, expected 0 to 86400"
     assert a_reader(delay=float("nan")).option_error() == "--delay is nan, expected 0 to 86400"
-    assert a_reader(max_depth=11).option_error() == "--max-depth is 11, expected 0 to 10"
+    assert a_reader(max_depth=11).option_error() == "--max-depth is 11, expected 1 to 10"
     assert a_reader(include=["re:("]).option_error() == "--include: 're:(': missing ): ("
     assert (
         a_reader(headers={"Host": "x"}).option_error()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from strider.storage.errors import MigrationFailed
+from strider.storage.errors import InvalidMigrationRequest, MigrationFailed
 from strider.storage.migrations import down_plan, revisions, up_plan
 from strider.storage.migrations.new_revision import create_revision
 
@@ -53,8 +53,18 @@ def test_the_way_back_is_by_steps_or_to_a_revision() -> None:
 
     assert down_plan(last.name).steps == (last,)
     assert down_plan(last.name, target="base").steps == tuple(reversed(revisions()))
-    assert down_plan(last.name, steps=99).target == "base"
+    assert down_plan(last.name, steps=len(revisions())).target == "base"
     assert down_plan("base").steps == ()
+
+
+def test_more_steps_than_were_applied_are_refused() -> None:
+    """A mistyped number must not drop every table."""
+    first, second, *_ = revisions()
+
+    with pytest.raises(InvalidMigrationRequest, match="cannot revert 99 migrations; applied are 2"):
+        down_plan(second.name, steps=99)
+    with pytest.raises(InvalidMigrationRequest, match="cannot revert 2 migrations; applied are 1"):
+        down_plan(first.name, steps=2)
 
 
 def test_nothing_to_do_is_no_sql() -> None:

@@ -14,7 +14,7 @@ import typer
 from strider.cli.arguments import closest
 from strider.cli.connections import BrokerTarget, run_with_broker
 from strider.cli.exit_codes import CommandExit
-from strider.cli.explain.decision_steps import run_state_text
+from strider.cli.explain.decision_steps import run_state_name
 from strider.cli.frontier.client import FrontierClient, open_frontier_client
 from strider.cli.frontier.run_log import print_run_log
 from strider.cli.frontier.task_counts import count_tasks
@@ -38,7 +38,10 @@ app = typer.Typer(no_args_is_help=True, help="List, show, pause, resume and canc
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="A run, or a job for all of its runs.")]
 Job = Annotated[str, typer.Argument(metavar="JOB", help="A job; all of its runs are cancelled.")]
-Reason = Annotated[str, typer.Option(help="Recorded with every URL that is closed.")]
+PauseReason = Annotated[str, typer.Option("--reason", help="Shown by `runs show` and `explain`.")]
+EndReason = Annotated[
+    str, typer.Option("--reason", help="Shown by `runs show` and `explain`; detail of each closed URL.")
+]
 
 _STATE_AFTER: Final = {
     JobEventKind.PAUSE: RunState.PAUSED,
@@ -76,7 +79,7 @@ def list_runs(bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
     print_listing(
         [asdict(run) for run in runs],
         ("run", "state", "open", "accepted", "job"),
-        [(run.execution_id, _state_text(run), str(run.open), str(run.accepted), run.job_id) for run in runs],
+        [(run.execution_id, run.state, str(run.open), str(run.accepted), run.job_id) for run in runs],
         as_json=as_json,
         empty="no runs in the frontier",
     )
@@ -113,7 +116,7 @@ def logs(
 
 
 @app.command()
-def pause(run_id: Id, reason: Reason = "", bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
+def pause(run_id: Id, reason: PauseReason = "", bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
     """Stop releasing requests; queued URLs are kept."""
     _publish(_Command(JobEventKind.PAUSE, run_id, reason), bootstrap, as_json=as_json)
 
@@ -127,7 +130,7 @@ def resume(run_id: Id, bootstrap: Bootstrap = "", as_json: AsJson = False) -> No
 @app.command()
 def cancel(  # noqa: PLR0917  # options, which are given by name
     run_id: Id,
-    reason: Reason = "",
+    reason: EndReason = "",
     yes: Yes = False,
     dry_run: DryRun = False,
     bootstrap: Bootstrap = "",
@@ -142,7 +145,7 @@ def cancel(  # noqa: PLR0917  # options, which are given by name
 @app.command()
 def drop(  # noqa: PLR0917  # as above
     run_id: Job,
-    reason: Reason = "",
+    reason: EndReason = "",
     yes: Yes = False,
     dry_run: DryRun = False,
     bootstrap: Bootstrap = "",
@@ -182,8 +185,9 @@ def _end(
 ) -> None:
     """Publish a command that cannot be undone, once it is confirmed; or print what it would end."""
     _check_job(command)
+    runs = _load_affected(command, bootstrap)
     if dry_run:
-        _print_affected(command, bootstrap, as_json=as_json)
+        _print_affected(command, runs, as_json=as_json)
         return
     confirm(question, is_confirmed=is_confirmed)
     _publish(command, bootstrap, as_json=as_json)
@@ -196,31 +200,40 @@ def _publish(command: _Command, bootstrap: str, *, as_json: bool) -> None:
         return
     for each in results:
         already = "" if each["is_new"] else " already"
-        state = run_state_text(RunState(each["state"]))
-        print_text(f"{each['id']} {state}{already}; {counted(each['open'], 'entry open')}")
+        print_text(f"{each['id']} is {each['state']}{already}; {counted(each['open'], 'entry open')}")
 
 
 async def _publish_to(target: BrokerTarget, command: _Command) -> list[dict[str, Any]]:
     async with open_frontier_client(target) as frontier:
         runs = await _runs_of(frontier, command)
-        is_new = any(run.state != command.state.value for run in runs)
+        is_new = any(run.state != run_state_name(command.state) for run in runs)
         if is_new:
             about = {"execution_id": command.run_id} if command.run_id == runs[0].execution_id else {}
             await frontier.publish_command(
                 command.kind, job_id=runs[0].job_id, reason=command.reason, **about
             )
         open_entries = sum(run.open for run in runs)
-        return [{"id": command.run_id, "state": command.state.value, "is_new": is_new, "open": open_entries}]
+        return [
+            {
+                "id": command.run_id,
+                "state": run_state_name(command.state),
+                "is_new": is_new,
+                "open": open_entries,
+            }
+        ]
 
 
-def _print_affected(command: _Command, bootstrap: str, *, as_json: bool) -> None:
-    """Print the runs that a command would end."""
+def _load_affected(command: _Command, bootstrap: str) -> list[RunView]:
+    """Return the runs that a command would end; ends the command line where there is none."""
 
     async def load(target: BrokerTarget) -> list[RunView]:
         async with open_frontier_client(target) as frontier:
             return await _runs_of(frontier, command)
 
-    runs = run_with_broker(bootstrap, load)
+    return run_with_broker(bootstrap, load)
+
+
+def _print_affected(command: _Command, runs: Sequence[RunView], *, as_json: bool) -> None:
     if as_json:
         print_json([asdict(run) for run in runs])
         return
@@ -253,13 +266,10 @@ def _run_views(glance: RunsSnapshot, orders: RunControl) -> list[RunView]:
 
 def _run_view(run: RunSnapshot, orders: RunControl) -> RunView:
     order = orders.directive_for(run.job_id, run.execution_id)
-    state = order.state.value
-    if order.state is RunState.RUNS and not run.open:
-        state = "idle"
     return RunView(
         run.execution_id,
         run.job_id,
-        state,
+        run_state_name(order.state),
         run.open,
         run.accepted,
         run.crawl_spec_ids,
@@ -288,12 +298,8 @@ def _find_runs(runs: Sequence[RunView], run_id: str) -> list[RunView]:
 
 def shown_fields(run: RunView) -> dict[str, str]:
     """Return the fields of a run as text: those of the JSON output, with the id named as a run's."""
-    fields = {name: _value_text(value) for name, value in asdict(run).items()} | {"state": _state_text(run)}
+    fields = {name: _value_text(value) for name, value in asdict(run).items()}
     return {"run (execution_id)" if name == "execution_id" else name: text for name, text in fields.items()}
-
-
-def _state_text(run: RunView) -> str:
-    return "running" if run.state == RunState.RUNS else run.state
 
 
 def _value_text(value: Any) -> str:

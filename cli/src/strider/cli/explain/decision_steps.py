@@ -113,12 +113,14 @@ def _frontier_steps(evidence: UrlEvidence) -> Iterator[DecisionStep]:
     result = {RunState.RUNS: "yes", RunState.PAUSED: "waits"}.get(order.state, "no")
     detail = f", by {order.by}" if order.by else ""
     detail += f": {order.reason}" if order.reason else ""
-    yield DecisionStep("command", result, f"run {entry.execution_id} {run_state_text(order.state)}{detail}")
+    yield DecisionStep(
+        "command", result, f"run {entry.execution_id} is {run_state_name(order.state)}{detail}"
+    )
 
 
-def run_state_text(standing: RunState) -> str:
-    """Return the state of a run as a verb phrase."""
-    return "is running" if standing is RunState.RUNS else f"is {standing.value}"
+def run_state_name(state: RunState) -> str:
+    """Return the state of a run as it is printed, in tables and in JSON."""
+    return "running" if state is RunState.RUNS else state.value
 
 
 def _robots_step(evidence: UrlEvidence) -> DecisionStep:

@@ -28,7 +28,7 @@ from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.contracts.ids import ADHOC_JOB_ID
 from strider.contracts.owner_signature import SenderRole
-from strider.contracts.seed_limits import DEFAULT_DEPTH, seed_range_error
+from strider.contracts.seed_limits import DEFAULT_DEPTH, MAX_DEPTH, seed_range_error
 from strider.contracts.seed_names import job_id_of_seed
 from strider.link_ingestion.core import RefusedSeed, SeedPosition, SeedRules, accept_seed
 from strider.messaging.ports import Header
@@ -178,8 +178,11 @@ class SeedReader:
 
     def option_error(self) -> str:
         """Return what is wrong with the options; empty where they are valid."""
-        if self._options.get("max_depth") == 0:
+        depth = self._options.get("max_depth")
+        if depth == 0:
             return ZERO_DEPTH
+        if depth is not None and not 1 <= depth <= MAX_DEPTH:
+            return f"--max-depth is {depth}, expected 1 to {MAX_DEPTH}"
         for name, value in self._options.items():
             # JSON has no NaN and no infinity, and its error would name no option.
             if isinstance(value, int | float) and (

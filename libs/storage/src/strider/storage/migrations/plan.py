@@ -64,6 +64,8 @@ def down_plan(current: str, *, steps: int = 1, target: str | None = None) -> Mig
     """Plan a downgrade, by a number of steps or to a revision (`base`: to nothing)."""
     line = revisions()
     start = revision_position(line, current)
+    if target is None and 0 < start < steps:
+        raise InvalidMigrationRequest(f"cannot revert {steps} migrations; applied are {start}")
     end = max(0, start - steps) if target is None else revision_position(line, target)
     if steps < 1 or end > start:
         raise MigrationFailed(
