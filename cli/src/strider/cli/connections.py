@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from socket import gaierror
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import typer
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from strider.messaging.kafka import KafkaConnection
     from strider.messaging.schema_registry_client import SchemaRegistryClient
     from strider.runtime.settings.base import ServiceSettings
+    from strider.storage.errors import StoreRejected
     from strider.storage.postgres import Postgres
     from strider.storage.redis import Redis
 
@@ -90,6 +92,9 @@ class MissingAddress(Exception):
         )
 
 
+_contacted: Final[dict[str, str]] = {}
+"""Server → host and port that this command connects to, for messages."""
+
 _sources: Final[dict[str, str]] = {}
 """Variable → the option or profile that gave its value to this command."""
 
@@ -113,6 +118,7 @@ def override_environment(variables: Mapping[str, str], sources: Mapping[str, str
         yield
     finally:
         _sources.clear()
+        _contacted.clear()
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)
@@ -142,14 +148,52 @@ def require_address(server: Server, given: str = "") -> str:
         types.require_address(*server.schemes)(types.SecretUrl(address))
     except ValueError as failure:
         raise StartRefused(f"{'--dsn' if given else server.variable}: {failure}") from None
+    _note_contact(server, address)
     return address
 
 
+def _note_contact(server: Server, address: str) -> None:
+    """Keep the address of a server for messages, without user and password."""
+    _contacted[server.endpoint] = address.rpartition("://")[2].rpartition("@")[2].partition("/")[0]
+
+
 def unavailable_text(failure: Unavailable) -> str:
-    """Return the sentence for a server that does not answer."""
+    """Return the sentence for a server that does not answer, with its address where that is known."""
     names = {server.endpoint: server.name for server in SERVERS}
     name = names.get(failure.dependency, failure.dependency)
-    return f"{name} is unavailable: {failure.detail}; is it running? Check with: strider doctor"
+    if reason := _connection_fault(failure):
+        place = _contacted.get(failure.dependency, "")
+        problem = (
+            f"{name} at {place} does not answer: {reason}" if place else f"{name} does not answer: {reason}"
+        )
+    else:
+        problem = f"{name} is unavailable: {failure.detail}"
+    return f"{problem}; is it running? Check with: strider doctor"
+
+
+def _connection_fault(failure: BaseException) -> str:
+    """Return why a connection could not be opened, in plain words; empty for another fault."""
+    cause: BaseException | None = failure
+    while cause is not None:
+        if isinstance(cause, gaierror):
+            return "its host name is unknown"
+        if isinstance(cause, OSError) and cause.errno:
+            return os.strerror(cause.errno).lower()
+        if isinstance(cause, TimeoutError):
+            return "no response in time"
+        cause = cause.__cause__ or cause.__context__
+    return ""
+
+
+OLD_SCHEMA: Final = frozenset({"42P01", "42703"})
+"""States of PostgreSQL: a table or a column does not exist."""
+
+
+def rejected_text(failure: StoreRejected) -> str:
+    """Return the sentence for a command that a store refused."""
+    if failure.code in OLD_SCHEMA:
+        return f"the database is not up to date ({failure.detail}); run: strider migrate up"
+    return str(failure)
 
 
 @contextmanager
@@ -170,7 +214,7 @@ def reported_failures() -> Iterator[None]:
     except Unavailable as failure:
         fail(unavailable_text(failure), CommandExit.UNAVAILABLE)
     except StoreRejected as failure:
-        fail(f"{failure}; is the schema current? Check with: strider migrate status", CommandExit.UNAVAILABLE)
+        fail(rejected_text(failure), CommandExit.FAILED)
     except InfrastructureError as failure:
         fail(str(failure), CommandExit.FAILED)
     except KeyboardInterrupt:
@@ -249,6 +293,7 @@ async def open_redis(url: str) -> AsyncIterator[Redis]:
         settings = common_settings(os.environ)
     except SettingsError as failure:
         raise StartRefused(str(failure)) from failure
+    _note_contact(REDIS, url)
     redis = connect(redis_options(settings.redis, url=url, timeout_seconds=REDIS_TIMEOUT_SECONDS))
     try:
         yield redis
@@ -266,6 +311,7 @@ async def open_postgres(dsn: str, *, application: str, option: str = "") -> Asyn
     from strider.storage.postgres import Postgres, PostgresOptions  # noqa: PLC0415
 
     postgres = None
+    _note_contact(POSTGRES, dsn)
     try:
         postgres = Postgres(PostgresOptions(dsn, application=application, max_connections=1))
         yield postgres

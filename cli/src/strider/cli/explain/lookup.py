@@ -25,6 +25,7 @@ from strider.cli.connections import (
     MissingTopic,
     open_postgres,
     open_schema_registry,
+    rejected_text,
     unavailable_text,
 )
 from strider.cli.frontier.task_counts import add_task_states
@@ -194,7 +195,7 @@ async def _add_source(result: LookupResult, name: str, reading: Awaitable[Sequen
     except Unavailable as failure:
         reason = unavailable_text(failure)
     except StoreRejected as failure:
-        reason = f"{failure.detail}; run: strider migrate up"
+        reason = rejected_text(failure)
     except (MissingTopic, UnreadableRecord) as failure:
         reason = str(failure)
     else:

@@ -18,6 +18,7 @@ from strider.cli.connections import (
     MissingAddress,
     open_postgres,
     open_redis,
+    rejected_text,
     require_address,
     unavailable_text,
 )
@@ -39,8 +40,11 @@ async def count_tasks(target: BrokerTarget, runs: Sequence[str]) -> dict[str, di
     try:
         by_run = await _count_stored(runs)
         requests = await _count_requests(target.settings.run.shards)
-    except (MissingAddress, StoreRejected) as failure:
+    except MissingAddress as failure:
         warn(f"tasks are not counted: {failure}")
+        return {}
+    except StoreRejected as failure:
+        warn(f"tasks are not counted: {rejected_text(failure)}")
         return {}
     except Unavailable as failure:
         warn(f"tasks are not counted: {unavailable_text(failure)}")
