@@ -133,7 +133,7 @@ def test_a_foreign_state_file_is_refused_and_left_alone(tmp_path: Path) -> None:
     ended = run("http://a.test/", "-o", str(output), "--resume", str(state))
 
     assert ended.code == 2
-    assert "not a snapshot of this program" in " ".join(error_lines(ended.err))
+    assert "is not a state file of strider crawl" in " ".join(error_lines(ended.err))
     assert (state.read_bytes(), output.read_text()) == (before, "precious\n")
 
 

@@ -16,7 +16,16 @@ import pytest
 
 DEADLINE_SECONDS = 3.0
 SERVERS = ("kafka", "postgresql", "redis")
-PREPARED = (*SERVERS, "offsets", "migrations", "redis-memory", "object-store", "clock")
+PREPARED = (
+    *SERVERS,
+    "offsets",
+    "migrations",
+    "redis-memory",
+    "object-store",
+    "clock",
+    "clock-postgresql",
+    "clock-redis",
+)
 START_SECONDS = 30.0
 """For the interpreter and all libraries, on a busy machine."""
 

@@ -126,7 +126,7 @@ async def test_a_service_that_only_a_person_can_help_waits_for_that_person(keep:
 
 async def test_the_same_codes_of_a_server_mean_nothing(keep: Keep) -> None:
     """Java and PostgreSQL have numbers of their own."""
-    keeper, _ = await keep("exit 2", kind="part")
+    keeper, _ = await keep("exit 2", kind="server")
 
     await _until(lambda: keeper.status.restarts == 2)
 

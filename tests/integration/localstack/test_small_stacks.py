@@ -171,7 +171,7 @@ def test_a_stack_without_contact_reports_what_is_crawled(place: Path) -> None:
     [
         pytest.param({"STRIDER_SHARDS": "many"}, ("up",), 2, "STRIDER_SHARDS: ", id="a-wrong-setting"),
         pytest.param({"STRIDER_OWNER_KEY": "short"}, ("up",), 2, "STRIDER_OWNER_KEY: ", id="a-short-key"),
-        pytest.param({}, ("up", "--scale", "echo=x"), 2, "say NAME=N", id="a-wrong-scale"),
+        pytest.param({}, ("up", "--scale", "echo=x"), 2, "expected NAME=N", id="a-wrong-scale"),
         pytest.param(
             {}, ("up", "--only", "cassandra"), 2, "no server or service 'cassandra'", id="an-unknown-part"
         ),

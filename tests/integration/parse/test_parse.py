@@ -123,5 +123,6 @@ def test_a_page_is_fetched_by_the_rules_and_shown(tmp_path: Path) -> None:
         assert site.access_log()[0].path == "/robots.txt"
     assert refused.exit_code == 1
     assert refused.stdout.startswith(
-        f"failed: {url}: refused, policy_blocked; private addresses are fetched only"
+        f"failed: {url} was not fetched (policy_blocked): It points to an address or name that may"
+        " not be requested, such as a private or reserved one; private addresses are fetched only"
     )

@@ -30,7 +30,7 @@ def run(line: str) -> tuple[int, str]:
         pytest.param("{} parse - <&- > /dev/stderr", 1, "empty: nothing to parse\n", id="in"),
         pytest.param("{} parse --list - <&-", 0, "", id="an-empty-list"),
         pytest.param("{} robots check --file - http://a.test/ <&- >&2", 0, "allowed", id="robots"),
-        pytest.param("{} crawl - <&-", 2, "strider: no start URL", id="no-urls"),
+        pytest.param("{} crawl - <&-", 2, "strider: the input contains no URL", id="no-urls"),
     ],
 )
 def test_a_closed_stream_is_an_empty_one_or_a_sentence(line: str, code: int, errors: str) -> None:

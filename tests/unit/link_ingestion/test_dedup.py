@@ -46,7 +46,7 @@ def test_known_links_go_no_further() -> None:
 
 
 def test_the_question_is_grouped_by_shard_and_seen_set() -> None:
-    """One call a shard, however many pages; specs of the standing job are kept apart."""
+    """One call a shard, however many pages; specs of the job `adhoc` are kept apart."""
     rules = some_rules(scope="any")
     pages = [
         visit(a_page(f"{HOME}/1", "https://other.test/", job_id="j1"), rules),

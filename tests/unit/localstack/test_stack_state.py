@@ -31,7 +31,7 @@ STATE = StackState(
     ports={"kafka": 20001},
     processes=(
         ProcessStatus(
-            "kafka", "part", READY, "2026-01-01T00:00:00+00:00", pid=8, started="boot:80", restarts=2
+            "kafka", "server", READY, "2026-01-01T00:00:00+00:00", pid=8, started="boot:80", restarts=2
         ),
     ),
     desired_number=3,
@@ -95,7 +95,7 @@ def test_a_line_names_its_process_only_when_number_and_start_are_known() -> None
     line = STATE.processes[0]
 
     assert line.identity == ProcessIdentity(8, "boot:80")
-    assert ProcessStatus("kafka", "part", READY, "now", pid=8).identity is None
+    assert ProcessStatus("kafka", "server", READY, "now", pid=8).identity is None
 
 
 def test_every_word_that_is_waited_for_is_explained() -> None:
@@ -167,10 +167,10 @@ def test_names_that_exist_are_taken() -> None:
     ("word", "message"),
     [
         pytest.param("fetcha=2", "unknown name fetcha; known are: fetcher", id="unknown-name"),
-        pytest.param("fetcher", "--scale fetcher: say NAME=N with N from 0 to 64", id="no-number"),
-        pytest.param("fetcher=two", "--scale fetcher=two: say NAME=N with N from 0 to 64", id="a-word"),
-        pytest.param("fetcher=-1", "--scale fetcher=-1: say NAME=N with N from 0 to 64", id="negative"),
-        pytest.param("fetcher=65", "--scale fetcher=65: say NAME=N with N from 0 to 64", id="far-too-many"),
+        pytest.param("fetcher", "--scale fetcher: expected NAME=N, N from 0 to 64", id="no-number"),
+        pytest.param("fetcher=two", "--scale fetcher=two: expected NAME=N, N from 0 to 64", id="a-word"),
+        pytest.param("fetcher=-1", "--scale fetcher=-1: expected NAME=N, N from 0 to 64", id="negative"),
+        pytest.param("fetcher=65", "--scale fetcher=65: expected NAME=N, N from 0 to 64", id="far-too-many"),
     ],
 )
 def test_a_wrong_scale_is_reported(word: str, message: str) -> None:

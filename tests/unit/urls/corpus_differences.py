@@ -78,7 +78,7 @@ DIFFERENCES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
             "http://foo.com////aa////bb////foo.html",
         ),
     },
-    "Only http and https have a key: what else there is, is refused with a word.": {
+    "Only http and https have a key: other schemes are refused with a reason.": {
         "weirdToNormalizedUrls.csv": (
             "file:///foo/bar.txt",
             "ftp:/",

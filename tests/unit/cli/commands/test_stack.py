@@ -45,7 +45,7 @@ def told(*words: str) -> Any:
 
 
 def a_line(name: str, process: ProcessIdentity) -> ProcessStatus:
-    return ProcessStatus(name, "part", READY, SINCE, pid=process.pid, started=process.started)
+    return ProcessStatus(name, "server", READY, SINCE, pid=process.pid, started=process.started)
 
 
 def test_before_the_first_up_every_endpoint_is_null(home: Path) -> None:

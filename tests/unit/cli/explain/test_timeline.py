@@ -139,8 +139,8 @@ def test_a_page_is_shown() -> None:
     )
 
     assert fact.text == (
-        "stored it as valid, titled 'A' (status 200, text/html, depth 2, 40 characters, 3 links);"
-        " found on https://www.example.org/; known since 2025-11-18 12:00:01"
+        "stored it, validation status valid, titled 'A' (status 200, text/html, depth 2, 40 characters,"
+        " 3 links); found on https://www.example.org/; known since 2025-11-18 12:00:01"
     )
 
 
@@ -234,8 +234,8 @@ def test_its_place_in_the_frontier_is_shown() -> None:
     assert (fact.at, fact.text) == (
         AT,
         (
-            "has it as pending, retry. Waiting to be fetched. A try failed and another follows."
-            " Tries that failed: 2. Error: head_timeout. Not before: 2026-11-18 12:00:05."
+            "has its entry in the state pending, reason retry. Waiting to be fetched. A try failed"
+            " and another follows. Tries that failed: 2. Error: head_timeout. Not before: 2026-11-18 12:00:05."
         ),
     )
 
@@ -250,7 +250,7 @@ def test_its_place_in_the_frontier_is_shown() -> None:
                 "robots_state": "fetched",
                 "robots_status": 200,
             },
-            "robots.txt of https://www.example.org: fetched. Its rules are based on a successful response."
+            "robots.txt of https://www.example.org: fetched. The rules are those of a successful response."
             " Status: 200.",
             id="robots",
         ),
@@ -265,8 +265,8 @@ def test_its_place_in_the_frontier_is_shown() -> None:
                 "unreachable_since_ms": AT_MS - 1_000,
                 "robots_expires_at_ms": AT_MS + 2_000,
             },
-            "robots.txt of https://www.example.org: unreachable. Its rules are based on nothing: the file"
-            " cannot be reached, so nothing is allowed. Status: 503. Error: status_server."
+            "robots.txt of https://www.example.org: unreachable. The file cannot be fetched:"
+            " nothing is allowed. Status: 503. Error: status_server."
             " The status is from 500 to 599. Last requested: 2026-11-18 12:00:01."
             " Unreachable since: 2026-11-18 12:00:00. Requested again not before: 2026-11-18 12:00:03.",
             id="robots-unreachable",

@@ -30,7 +30,7 @@ def test_what_seems_to_wait_may_be_under_way() -> None:
 
 def an_entry(state: str, **details: Any) -> UrlFact:
     fields = {"url_key": "k", "state": state, "fetch_sequence": 7, **details}
-    return UrlFact(None, "scheduler", f"has it as {state}.", "frontier", "j", "r", fields)
+    return UrlFact(None, "scheduler", f"has its entry in the state {state}.", "frontier", "j", "r", fields)
 
 
 @pytest.mark.req("S4.12.11")
@@ -38,7 +38,7 @@ def test_an_entry_shows_its_progress() -> None:
     fact = with_task_state(an_entry("pending"), "started", is_read=False)
 
     assert (fact.text, fact.details["task_state"]) == (
-        "has it as pending. Its task state is crawling.",
+        "has its entry in the state pending. Its task state is crawling.",
         "crawling",
     )
 

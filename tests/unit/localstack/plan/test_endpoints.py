@@ -38,8 +38,8 @@ def test_what_has_died_with_its_supervisor_has_no_endpoint(tmp_path: Path) -> No
     gone, lives = ProcessIdentity(os.getpid(), "another boot:1"), identify(os.getpid())
     assert lives
     processes = (
-        ProcessStatus("kafka", "part", READY, "now", pid=gone.pid, started=gone.started),
-        ProcessStatus("postgres", "part", READY, "now", pid=lives.pid, started=lives.started),
+        ProcessStatus("kafka", "server", READY, "now", pid=gone.pid, started=gone.started),
+        ProcessStatus("postgres", "server", READY, "now", pid=lives.pid, started=lives.started),
     )
     endpoints = {"kafka": "127.0.0.1:20001", "postgres": "postgresql://127.0.0.1:20002/strider"}
     state = StackState(READY, "now", gone, endpoints=endpoints, processes=processes)

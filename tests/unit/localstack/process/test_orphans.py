@@ -33,7 +33,7 @@ GONE = ProcessIdentity(os.getpid(), "another boot:1")
 
 
 def a_line(name: str, state: str = READY, *, process: ProcessIdentity | None = GONE) -> ProcessStatus:
-    kind = "part" if name in ("kafka", "postgres", "redis") else "service"
+    kind = "server" if name in ("kafka", "postgres", "redis") else "service"
     pid, started = (process.pid, process.started) if process else (None, None)
     return ProcessStatus(name, kind, state, SINCE, pid=pid, started=started)
 

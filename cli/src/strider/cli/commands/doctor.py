@@ -15,7 +15,7 @@ import typer
 
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AsJson
-from strider.cli.output import print_json, print_table, print_text, styled
+from strider.cli.output import counted, print_json, print_table, print_text, styled
 
 if TYPE_CHECKING:
     from strider.cli.doctor.checks import CheckReport
@@ -39,7 +39,7 @@ def doctor(
     if as_json:
         print_json({"ok": report.is_healthy, "checks": [asdict(each) for each in report.findings]}, indent=1)
     else:
-        _print_report(report)
+        print_report(report)
     code = CommandExit.DONE if report.is_healthy else CommandExit.FAILED
     if report.has_hanging:
         # A thread that hangs in a library would keep the interpreter from exiting.
@@ -49,7 +49,8 @@ def doctor(
     raise typer.Exit(code)
 
 
-def _print_report(report: CheckReport) -> None:
+def print_report(report: CheckReport) -> None:
+    """Print the findings as a table, and how many there are of each kind."""
     rows = [
         (
             styled((each.status.value, STYLES[each.status.value])),
@@ -60,4 +61,5 @@ def _print_report(report: CheckReport) -> None:
     ]
     print_table(("status", "check", "finding"), rows, wrapped=("finding",))
     counts = [sum(each.status.value == status for each in report.findings) for status in ("fault", "warning")]
-    print_text(f"\n{counts[0]} faults, {counts[1]} warnings, {len(report.findings)} findings")
+    checks = counted(len(report.findings), "check")
+    print_text(f"\n{counted(counts[0], 'fault')}, {counted(counts[1], 'warning')}, {checks}")

@@ -14,7 +14,7 @@ import typer
 from strider.cli.connections import REDIS, open_redis, require_address, run_reported
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AsJson, DryRun, Yes
-from strider.cli.output import ProgressLine, confirm, fail, print_listing, print_text, warn
+from strider.cli.output import ProgressLine, confirm, counted, fail, print_listing, print_text, warn
 from strider.frontier.redis.admin import ABSENT, READY, ShardAdmin, ShardState
 from strider.runtime.clocks import SystemClock
 from strider.runtime.settings.types import parse_duration
@@ -72,7 +72,7 @@ def rebuild(
             print_text(f"would rebuild shard {state.shard} ({state.state}, {state.queued} queued)")
         return
     confirm(
-        f"Drop the working set of {len(chosen)} shards and rebuild it? They release nothing meanwhile.",
+        f"Drop the working set of {counted(len(chosen), 'shard')} and rebuild it? Requests pause meanwhile.",
         is_confirmed=yes,
     )
     late = _run(lambda tending: _rebuild(tending, chosen, seconds=seconds))
@@ -81,7 +81,7 @@ def rebuild(
             f"not ready after {wait}: shards {', '.join(map(str, late))}; is a scheduler running?",
             CommandExit.FAILED,
         )
-    print_text(f"rebuilt: {len(chosen)} shards")
+    print_text(f"rebuilt: {counted(len(chosen), 'shard')}")
 
 
 @app.command()
@@ -96,7 +96,9 @@ def recover(
     """Requeue requests that no fetcher has started for a time; a started one ends by its own deadline."""
     milliseconds = round(_seconds("--older-than", older_than) * 1000)
     chosen = _chosen(shard, shards)
-    confirm(f"Requeue requests not started for {older_than} in {len(chosen)} shards?", is_confirmed=yes)
+    confirm(
+        f"Requeue requests not started for {older_than} in {counted(len(chosen), 'shard')}?", is_confirmed=yes
+    )
     ended = _run(lambda tending: _recover(tending, chosen, older_than_ms=milliseconds))
     print_text(f"requeued: {ended}")
 
@@ -139,7 +141,7 @@ async def _rebuild(tending: ShardAdmin, shards: Sequence[int], *, seconds: float
         while True:
             states = await _load_states(tending, shards)
             done = sum(state.share for state in states) / len(shards)
-            progress.show(f"rebuilding {len(shards)} shards  {done:.0%}")
+            progress.show(f"rebuilding {counted(len(shards), 'shard')}  {done:.0%}")
             late = [state.shard for state in states if state.state != READY]
             if not late or clock.monotonic() >= ends_at:
                 return late

@@ -81,7 +81,8 @@ def show(
         str, typer.Argument(help="Such as seed-submitted for its newest version, or seed-submitted.v1.")
     ],
     canonical: Annotated[
-        bool, typer.Option("--canonical", help="Print the canonical form, of which the fingerprint is.")
+        bool,
+        typer.Option("--canonical", help="Print the canonical form, from which the fingerprint is computed."),
     ] = False,
 ) -> None:
     """Print a schema: the version that is named, else the newest one."""

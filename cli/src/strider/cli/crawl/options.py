@@ -105,11 +105,14 @@ def plan_crawl(options: CrawlOptions) -> CrawlPlan:
     """Return the plan of the options; raises BadCrawlRequest for invalid ones."""
     services = _service_config(options)
     settings = _settings(options, services.crawl)
-    wish = make_request(_read_seeds(options.urls, options.from_file), _crawl_spec(options, settings))
-    if needs_contact(wish, settings):
+    seeds = tuple(_read_seeds(options.urls, options.from_file))
+    if not seeds and (options.urls or options.from_file):
+        raise BadCrawlRequest("the input contains no URL")
+    request = make_request(seeds, _crawl_spec(options, settings))
+    if needs_contact(request, settings):
         raise BadCrawlRequest(NO_CONTACT)
     return CrawlPlan(
-        wish,
+        request,
         replace(services, crawl=settings),
         output=options.output,
         output_format=options.form,

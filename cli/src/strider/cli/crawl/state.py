@@ -15,7 +15,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from strider.contracts.generated.topics import CRAWL_SPECS, JOB_EVENTS, SCHEMAS, TOPICS
-from strider.messaging.inprocess import InProcessBroker, SnapshotError, SnapshotFile, SnapshotTaker
+from strider.messaging.inprocess import (
+    ForeignFile,
+    InProcessBroker,
+    SnapshotError,
+    SnapshotFile,
+    SnapshotTaker,
+)
 
 from .output import ResultWriteFailed, ResultWriter
 from .request import BadCrawlRequest, CrawlRequest
@@ -73,6 +79,10 @@ class CrawlState:
         self._failure: StateWriteFailed | None = None
         try:
             self._file = SnapshotFile(path)
+        except ForeignFile as failure:
+            raise BadCrawlRequest(
+                f"--resume: {path} is not a state file of strider crawl, or of another version of it"
+            ) from failure
         except SnapshotError as failure:
             raise BadCrawlRequest(f"--resume: {failure}") from failure
 

@@ -95,7 +95,7 @@ def _check_stack(environment: Mapping[str, str], directory: Path) -> Sequence[Ch
         if found := [each for each in stack.processes if each.state in wrong]:
             detail = "; ".join(f"{each.name}: {each.state} {each.reason}".rstrip() for each in found)
             return [_finding(name, status, detail, "strider status, strider logs NAME")]
-    return [_finding(name, CheckStatus.OK, f"{len(stack.processes)} processes and steps are ready")]
+    return [_finding(name, CheckStatus.OK, "every process and step is ready")]
 
 
 def _check_disks(environment: Mapping[str, str], directory: Path) -> Sequence[CheckFinding]:

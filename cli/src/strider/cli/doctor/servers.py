@@ -193,7 +193,9 @@ def _policy_finding(information: Mapping[str, Any]) -> CheckFinding:
 def _functions_text(libraries: Sequence[Any]) -> str:
     count = len(libraries)
     return (
-        f"{count} function libraries loaded" if count else "no functions yet; services load them on first use"
+        f"{counted(count, 'library of functions')} loaded"
+        if count
+        else "no functions yet; services load them on first use"
     )
 
 
@@ -216,10 +218,10 @@ async def _check_registry(url: str, seconds: float) -> Sequence[CheckFinding]:
 
 def _clock_finding(server: str, server_time: float) -> CheckFinding:
     """Compare the clock of a server with that of this machine."""
-    difference = server_time - time.time()
+    name, difference = f"clock-{server.lower()}", server_time - time.time()
     detail = f"{server} is {abs(difference):.1f} s {'ahead of' if difference > 0 else 'behind'} this machine"
     if abs(difference) < CLOCK_WARNING_SECONDS:
-        return _finding("clock", CheckStatus.OK, f"{server} and this machine agree")
+        return _finding(name, CheckStatus.OK, f"{server} and this machine agree")
     is_fault = abs(difference) >= CLOCK_FAULT_SECONDS
     status = CheckStatus.FAULT if is_fault else CheckStatus.WARNING
-    return _finding("clock", status, detail, "synchronize both with NTP")
+    return _finding(name, status, detail, "synchronize both with NTP")

@@ -74,7 +74,8 @@ def page_fact(row: Mapping[str, Any]) -> UrlFact:
     since = row["first_crawled_at"]
     before = f"; known since {time_text(since)}" if since != row["crawled_at"] else ""
     found = f"; found on {row['referrer']}" if row["referrer"] else ""
-    text = f"stored it as {row['validation_status']}{title} ({', '.join(filter(None, parts))}){found}{before}"
+    status = f"validation status {row['validation_status']}"
+    text = f"stored it, {status}{title} ({', '.join(filter(None, parts))}){found}{before}"
     return _row_fact("page", row, by="indexer", at=row["crawled_at"], text=text)
 
 
@@ -120,7 +121,11 @@ def lost_seed_fact(letter: DeadLetter) -> UrlFact:
 
 def entry_fact(entry: EntryRecorded) -> UrlFact:
     """Return the fact of a frontier entry."""
-    text = f"has it as {entry.state}" + (f", {entry.reason}" if entry.reason else "") + "."
+    text = (
+        f"has its entry in the state {entry.state}"
+        + (f", reason {entry.reason}" if entry.reason else "")
+        + "."
+    )
     text += _meaning_text(EntryState, entry.state) + _meaning_text(EntryReason, entry.reason)
     text += _labelled("tries that failed", entry.tries) + _labelled("error", entry.error_class)
     text += _labelled("redirects to", entry.redirect_target)
@@ -195,9 +200,9 @@ def _bytes_text(value: bytes | None) -> str | None:
 
 
 def _robots_text(host: HostRecorded) -> str:
-    basis = _meaning_text(RobotsState, host.robots_state)
-    basis = f" Its rules are based{basis.replace(' On', ' on', 1)}" if basis.startswith(" On ") else basis
-    text = f"robots.txt of {host.origin}: {host.robots_state}.{basis}"
+    text = f"robots.txt of {host.origin}: {host.robots_state}." + _meaning_text(
+        RobotsState, host.robots_state
+    )
     text += _labelled("status", host.robots_status)
     if not host.unreachable_since_ms:
         return text + _labelled_time("fetched", host.robots_asked_at_ms)

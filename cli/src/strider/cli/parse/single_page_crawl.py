@@ -16,6 +16,7 @@ from strider.cli.crawl.options import CrawlOptions, plan_crawl
 from strider.cli.crawl.output import JSONL, ResultWriter
 from strider.cli.crawl.pipeline import PipelineService
 from strider.cli.crawl.runner import CrawlFailed, CrawlRunner
+from strider.cli.explain.facts import reason_text
 from strider.cli.fetch.robots_client import PRIVATE_ADDRESS_HINT
 from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import PageFetched
@@ -93,4 +94,6 @@ def _failure_text(lines: bytes, url: str) -> str:
         return f"{url}: no result"
     last = results[-1]
     hint = f"; {PRIVATE_ADDRESS_HINT}" if last["reason"] == DecisionReason.POLICY_BLOCKED else ""
-    return f"{last['url']}: {last['outcome']}, {last['reason'] or 'no reason given'}{hint}"
+    reason = last["reason"] or "unknown"
+    meaning = f": {text.rstrip('.')}" if (text := reason_text(reason)) else ""
+    return f"{last['url']} was not fetched ({reason}){meaning}{hint}"

@@ -101,7 +101,7 @@ def _page_result(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_text(result: dict[str, Any]) -> str:
-    lines = [f"{result['parser']} {result['parser_version']}: {result['outcome']}"]
+    lines = [f"outcome: {result['outcome']}; parser: {result['parser']}, version {result['parser_version']}"]
     lines += [f"  ! {problem}" for problem in result["problems"]]
     lines += [
         f"{_line(name, value)}  ({result['sources'].get(name, '')})"

@@ -78,7 +78,7 @@ def parse_scale(options: Sequence[str], services: Collection[str]) -> dict[str, 
         name, _, count = word.partition("=")
         _require_known((name,), services)
         if not count.isdecimal() or int(count) > MAX_COPIES:
-            raise InvalidDesiredState(f"--scale {word}: say NAME=N with N from 0 to {MAX_COPIES}")
+            raise InvalidDesiredState(f"--scale {word}: expected NAME=N, N from 0 to {MAX_COPIES}")
         scale[name] = int(count)
     return scale
 
@@ -153,7 +153,7 @@ class ProcessStatus:
 
     name: str
     kind: str
-    """`part`, `step` or `service`."""
+    """`server`, `step` or `service`."""
     state: str
     since: str
     pid: int | None = None

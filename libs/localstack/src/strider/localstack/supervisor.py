@@ -139,7 +139,7 @@ class StackSupervisor:
         for name in self._plan.wanted_servers(self._desired):
             if name not in self._monitors:
                 part = self._plan.build_server(name, keep_ports=name in adopted)
-                self._start_monitor(part, kind="part", adopted=adopted.get(name))
+                self._start_monitor(part, kind="server", adopted=adopted.get(name))
 
     def _start_steps(self) -> None:
         endpoints, examples = self._plan.endpoints(self._desired), self._wants_examples()
@@ -177,7 +177,7 @@ class StackSupervisor:
     async def _allow_services(self, steps: tuple[str, ...]) -> None:
         await asyncio.gather(*(self._tasks[name] for name in steps))
         await asyncio.gather(
-            *(each.is_ready.wait() for each in self._monitors.values() if each.status.kind == "part")
+            *(each.is_ready.wait() for each in self._monitors.values() if each.status.kind == "server")
         )
         self._services_may_start.set()
 
@@ -288,7 +288,7 @@ class StackSupervisor:
             return  # the directory was removed on purpose: do not create it again
         self._changed = False
         named = [
-            ProcessStatus(name, "part", EXTERNAL, self._since, address=mask_secrets(address))
+            ProcessStatus(name, "server", EXTERNAL, self._since, address=mask_secrets(address))
             for name, address in self._plan.external.items()
             if name in SERVERS
         ]

@@ -925,15 +925,15 @@ class RobotsState(StrEnum):
     UNKNOWN = "unknown"
     """robots.txt was never fetched."""
     FETCHED = "fetched"
-    """On a successful response."""
+    """The rules are those of a successful response."""
     ABSENT = "absent"
-    """On a status from 400 to 499: everything is allowed."""
+    """The status is from 400 to 499: everything is allowed."""
     LAST_GOOD = "last_good"
-    """On an older successful response, because the file cannot be reached now."""
+    """The rules are those of an older response, because the file cannot be fetched now."""
     UNREACHABLE = "unreachable"
-    """On nothing: the file cannot be reached, so nothing is allowed."""
+    """The file cannot be fetched: nothing is allowed."""
     GIVEN_UP = "given_up"
-    """On the policy for files that stay unreachable for long."""
+    """The file stays unreachable; the policy for such files applies."""
 
 
 class Scope(StrEnum):

@@ -2859,7 +2859,7 @@ class SeedSubmitted:
     priority: int = 3
     """3 high, 2 medium, 1 low, 0 discovery."""
     job_id: str | None = None
-    """The job it belongs to; null means the standing job `adhoc`."""
+    """The job it belongs to; null means the job `adhoc`."""
     delay: float | None = None
     """Seconds between two requests to a host; null means the configured delay. robots.txt may require
     more."""

@@ -204,7 +204,7 @@ class ProcessMonitor:
 
     def _has_startup_timed_out(self, began: float) -> bool:
         ran_seconds = asyncio.get_running_loop().time() - began
-        is_coming_up = self.status.kind == "part" and self.status.state == STARTING
+        is_coming_up = self.status.kind == "server" and self.status.state == STARTING
         return is_coming_up and ran_seconds > STARTUP_TIMEOUT_SECONDS
 
     def _not_ready(self, reason: str) -> None:

@@ -74,7 +74,7 @@ def state_from_pid_files(home: StackDirectory) -> StackState | None:
 
 
 def _status_of_orphan(name: str, identity: ProcessIdentity, *, since: str) -> ProcessStatus:
-    kind = "part" if name in SERVERS else "service"
+    kind = "server" if name in SERVERS else "service"
     reason = "found by its pid file; the state of the stack cannot be read"
     return ProcessStatus(name, kind, NOT_READY, since, identity.pid, identity.started, reason=reason)
 

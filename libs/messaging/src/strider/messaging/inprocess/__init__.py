@@ -4,12 +4,13 @@ from .broker import InProcessBroker
 from .bus import InProcessBus
 from .consumer import InProcessConsumer
 from .producer import InProcessProducer
-from .snapshots import SnapshotError, SnapshotFile, SnapshotTaker
+from .snapshots import ForeignFile, SnapshotError, SnapshotFile, SnapshotTaker
 from .virtual_clock import DeadlockError, EventLoopClock, simulate
 
 __all__ = [
     "DeadlockError",
     "EventLoopClock",
+    "ForeignFile",
     "InProcessBroker",
     "InProcessBus",
     "InProcessConsumer",

@@ -52,7 +52,11 @@ _DELETE_RECORDS: Final = 'DELETE FROM records WHERE topic = ? AND partition = ? 
 
 
 class SnapshotError(Exception):
-    """The file is not a snapshot, has another version, or does not fit the broker."""
+    """The file cannot be used, or does not fit the broker."""
+
+
+class ForeignFile(SnapshotError):
+    """The file is no snapshot, or one of another version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,8 @@ class SnapshotFile:
         try:
             yield
         except (sqlite3.Error, OverflowError, ValueError) as failure:
+            if getattr(failure, "sqlite_errorcode", 0) == sqlite3.SQLITE_NOTADB:
+                raise ForeignFile(f"{self._path} is no snapshot") from failure
             raise SnapshotError(f"{self._path}: {_describe(failure)}") from failure
 
     def _prepare(self) -> None:
@@ -148,7 +154,7 @@ class SnapshotFile:
         version = base.execute("PRAGMA user_version").fetchone()[0]
         others = base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if version not in {0, SNAPSHOT_FORMAT} or (version == 0 and others):
-            raise SnapshotError(f"{self._path}: not a snapshot of this program, or of another version of it")
+            raise ForeignFile(f"{self._path} is no snapshot, or of another version")
         # Only now: it is the first statement that changes the file.
         base.execute("PRAGMA journal_mode = WAL")
         base.execute("PRAGMA synchronous = FULL")

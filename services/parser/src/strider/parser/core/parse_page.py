@@ -113,7 +113,8 @@ def _parse_by_kind(document: _Document, *, tools: ParserTools, limits: ParseLimi
     if kind == DocumentKind.PDF:
         return _parse_pdf(document, tools=tools, limits=limits)
     if kind != DocumentKind.HTML and kind not in _TEXT_KINDS:
-        failure = ParseFailure(ParseOutcome.UNSUPPORTED, f"{kind}, labelled {page.content_type or 'nothing'}")
+        detail = f"document kind {kind}, Content-Type {page.content_type or 'missing'}"
+        failure = ParseFailure(ParseOutcome.UNSUPPORTED, detail)
         return unreadable_page(page, failure, **_body_fields(document, tools), **header_link_fields(page))
     charset = detect_charset(document.content, page.content_type)
     if kind == DocumentKind.HTML:

@@ -152,8 +152,8 @@ def _missing_content(page: PageParsed, rules: ValidationRules) -> list[str]:
 
 def _measurements(page: PageParsed) -> str:
     return (
-        f"{page.decoded_bytes} bytes, {page.text_chars} characters of text, "
-        f"{page.paragraph_count} paragraphs, {page.script_count} scripts, {len(page.link_urls)} links"
+        f"bytes {page.decoded_bytes}, characters of text {page.text_chars}, "
+        f"paragraphs {page.paragraph_count}, scripts {page.script_count}, links {len(page.link_urls)}"
     )
 
 
