@@ -115,13 +115,20 @@ def test_a_rule_without_a_symbol_is_found(tmp_path: Path, cell: str, problem: st
     assert rows_without_a_symbol(repository(tmp_path, cell)) == [problem]
 
 
-@pytest.mark.parametrize("head", [HEAD, "**Where is ...?**\n\n"])
-def test_the_page_of_a_member_names_files_of_its_package(tmp_path: Path, head: str) -> None:
+def test_the_page_of_a_member_names_files_of_its_package(tmp_path: Path) -> None:
     """`core/wait.py` is that of the member, whatever other members have."""
     cell = "`core/wait.py` (`decide`), but `core/gone.py`"
-    root = repository(tmp_path, cell, page="services/one/README.md", head=head)
+    root = repository(tmp_path, cell, page="services/one/README.md", head="## Where is …?\n\n")
 
     assert wrong_signposts(root) == ["services/one/README.md: core/gone.py: no such file"]
+
+
+@pytest.mark.parametrize("head", ["**Where is ...?**\n\n", "## Where is ...?\n\n", "### Where is …?\n\n"])
+def test_another_spelling_is_no_section(tmp_path: Path, head: str) -> None:
+    """Every member must have the section, so another spelling of it is found as a missing one."""
+    root = repository(tmp_path, "`core/wait.py`", page="services/one/README.md", head=head)
+
+    assert list(sections(root)) == []
 
 
 def test_a_script_of_two_folders_is_ambiguous(tmp_path: Path) -> None:

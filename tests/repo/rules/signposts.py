@@ -12,7 +12,8 @@ from .sources import tracked
 
 __all__ = ["rows_without_a_symbol", "sections", "wrong_signposts"]
 
-SECTION = re.compile(r"(?ms)^(?:#+ |\*\*)Where is [^\n]*\n(.*?)(?=^#|^\*\*|\Z)")
+SECTION = re.compile(r"(?ms)^## Where is …[^\n]*\?\n(.*?)(?=^#|\Z)")
+"""One spelling, so that the sections are found, by a reader too."""
 FILE = re.compile(r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|lua))`(?:\]\(([^)]*)\))?(?:\s+\(((?:[^()]|\(\))*)\))?")
 SYMBOL = re.compile(r"`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?)(?:\(\))?`")
 LUA_FUNCTION = re.compile(r"(?m)^\s*(?:local )?function ([A-Za-z_]\w*)\(")
