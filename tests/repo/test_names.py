@@ -38,6 +38,16 @@ RULES: dict[Rule, dict[str, str]] = {
     sentences.wide_prose: {"docs/x.md": "word " * 30},
     sentences.undeclared_log_events: {SOURCE: "_log.info('Partition revoked')"},
     sentences.odd_log_events: {"libs/a/src/strider/a/log_events.py": "X = _info('Wish Heard', 'A meaning.')"},
+    sentences.log_events_never_emitted: {
+        "libs/a/src/strider/a/log_events.py": "PAGE_READ: Final = _info('Page read', 'A meaning.')\n"
+        "PAGE_LOST: Final = LogEvent('Page lost', 'info', 'A meaning.')",
+        SOURCE: "_log.emit(log_events.PAGE_READ)",
+    },
+    sentences.misnamed_log_events: {
+        "libs/a/src/strider/a/log_events.py": "PAGE_READ: Final = _info('Page read', 'A meaning.')\n"
+        "A_PAGE_READ: Final = _info('Page read in {seconds}', 'A meaning.')\n"
+        "PAGE_GONE: Final = LogEvent('Page lost', 'info', 'A meaning.')",
+    },
     documents.dead_links: {"docs/x.md": "# Here\n\nsee [there](#nowhere)"},
     documents.missing_files: {"docs/x.md": "see `a/nowhere.py`"},
     documents.missing_symbols: {"docs/x.md": "see `NoSuchClass`"},

@@ -50,7 +50,11 @@ async def test_a_stall_is_noticed_diagnosed_and_ends_the_process() -> None:
     assert code == ExitCode.STALLED
     detected, diagnosed, treated = (
         process.lines_of(event.text)[0]
-        for event in (log_events.STALL_DETECTED, log_events.STALL_DIAGNOSED, log_events.STALL_RECONNECTED)
+        for event in (
+            log_events.STALL_DETECTED,
+            log_events.STALL_DIAGNOSED,
+            log_events.STALLED_CONNECTIONS_REOPENED,
+        )
     )
     assert detected["lag"] > 0
     assert diagnosed["dependencies"] == {"postgres": "ok", "kafka": "ok"}

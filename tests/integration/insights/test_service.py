@@ -190,7 +190,7 @@ async def test_what_retention_took_leaves_a_hole_and_no_stop(ring: Ring, yard: Y
     await service.until_ready()
     await until_committed(ring, service)
     assert (
-        sum(event["messages"] for event in service.events(log_events.INSIGHTS_MESSAGES_LOST.text))
+        sum(event["messages"] for event in service.events(log_events.UNCOUNTED_MESSAGES_LOST.text))
         == left + 20
     )
 

@@ -59,10 +59,12 @@ async def test_waiting_entries_and_their_decisions_name_robots_also_after_a_rest
     try:
 
         async def has_failed_three_times() -> bool:
-            return len(first.log_lines(log_events.ROBOTS_UNREACHABLE.text)) > 0 and len(crawl.web.log) >= 3
+            return (
+                len(first.log_lines(log_events.ROBOTS_TXT_UNREACHABLE.text)) > 0 and len(crawl.web.log) >= 3
+            )
 
         await crawl.until(has_failed_three_times)
-        (noted, *_) = first.log_lines(log_events.ROBOTS_UNREACHABLE.text)
+        (noted, *_) = first.log_lines(log_events.ROBOTS_TXT_UNREACHABLE.text)
         assert noted["by_kind"].keys() == {f"{origin}: status 503"}
         log = await asyncio.to_thread(partial(CliRunner().invoke, app, ["runs", "logs", f"run-{crawl.name}"]))
         assert "robots.txt unreachable" in log.stdout

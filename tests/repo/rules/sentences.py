@@ -147,3 +147,43 @@ def odd_log_events(root: Path) -> list[str]:
                     if not meaning.endswith("."):
                         found.append(f"{path.relative_to(root)}:{node.lineno}: {text!r} has no meaning")
     return found + [f"{text!r} is declared {count} times" for text, count in seen.items() if count > 1]
+
+
+def log_events_never_emitted(root: Path) -> list[str]:
+    """Find declared log events that no shipped file names, so that their page lists them for nothing."""
+    used = {
+        name
+        for path in shipped(root)
+        if path.name != "log_events.py"
+        for node in ast.walk(tree(path))
+        if (name := node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", ""))
+    }
+    return [
+        f"{place}: {name} is never emitted" for place, name, _ in _event_constants(root) if name not in used
+    ]
+
+
+def misnamed_log_events(root: Path) -> list[str]:
+    """Find log events whose constant is not their text in capitals; the member's name may precede it.
+
+    Fields in braces at the end, and the preposition before them, are left out.
+    """
+    found = []
+    for place, name, text in _event_constants(root):
+        words = re.findall(r"[a-z0-9]+", re.sub(r"(?: \w+)? \{\w+\}$", "", text).lower())
+        expected = "_".join(words).upper()
+        if name != expected and not re.fullmatch(rf"[A-Z]+_{expected}", name):
+            found.append(f"{place}: {name} is {text!r}: name it {expected}")
+    return found
+
+
+def _event_constants(root: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield place, constant and text of each declared log event."""
+    declaring = {"LogEvent", *(f"_{level}" for level in LEVELS)}
+    for path in shipped(root):
+        for node in tree(path).body if path.name == "log_events.py" else ():
+            target, value = getattr(node, "target", None), getattr(node, "value", None)
+            if not isinstance(target, ast.Name) or not isinstance(value, ast.Call):
+                continue
+            if ast.unparse(value.func) in declaring and isinstance(value.args[0], ast.Constant):
+                yield f"{path.relative_to(root)}:{node.lineno}", target.id, str(value.args[0].value)

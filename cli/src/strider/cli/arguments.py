@@ -1,4 +1,4 @@
-"""Names as they are typed: the one that was probably meant. Pure."""
+"""Names as they are typed: suggestions for one that does not exist. Pure."""
 
 from __future__ import annotations
 

@@ -235,7 +235,8 @@ def test_its_place_in_the_frontier_is_shown() -> None:
         AT,
         (
             "has its entry in the state pending, reason retry. Waiting to be fetched. A try failed"
-            " and another follows. Tries that failed: 2. Error: head_timeout. Not before: 2026-11-18 12:00:05."
+            " and another follows. Tries that failed: 2. Error: head_timeout."
+            " Not before: 2026-11-18 12:00:05."
         ),
     )
 

@@ -157,7 +157,7 @@ def test_a_stall_is_logged_diagnosed_reconnected_and_ends_the_process(kennel: Wa
     assert lines == [
         log_events.STALL_DETECTED.text,
         log_events.STALL_DIAGNOSED.text,
-        log_events.STALL_RECONNECTED.text,
+        log_events.STALLED_CONNECTIONS_REOPENED.text,
         log_events.STALLED_PROCESS_ENDED.text,
     ]
     assert kennel.process.calls == ["diagnose", "reconnect"]

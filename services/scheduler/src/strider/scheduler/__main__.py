@@ -41,7 +41,7 @@ def build(process: ServiceContext[SchedulerSettings]) -> ServiceDefinition:
     """Return the service definition."""
     settings, clock = process.settings, process.clock
     if not settings.crawl.respect_robots:
-        _log.emit(log_events.ROBOTS_IGNORED)
+        _log.emit(log_events.ROBOTS_TXT_IGNORED)
     redis = connect(redis_options(settings.redis))
     journal = RunLog(_log, clock=clock)
     ports, close_ports = open_ports(process, redis, journal)

@@ -139,7 +139,7 @@ class ConsumerLoop:
                     task.cancel()
         except BaseExceptionGroup as failures:
             for also in failures.exceptions[1:]:
-                _log.emit(log_events.CONSUMER_LOOP_FAILED_AGAIN, error=repr(also))
+                _log.emit(log_events.FURTHER_FAILURE_RECORDED, error=repr(also))
             raise failures.exceptions[0] from None
         finally:
             await self._pipeline.stop()

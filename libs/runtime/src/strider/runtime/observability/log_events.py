@@ -80,7 +80,7 @@ PROXY_RECOVERED: Final = _info(
 PROXY_TABLE_NOT_UPDATED: Final = _warning(
     "Proxy table not updated", "PostgreSQL was unavailable; what became of the proxies is written later."
 )
-PROXY_PASSWORD_UNREADABLE: Final = _error(
+PROXY_PASSWORD_NOT_DECRYPTED: Final = _error(
     "Proxy password not decrypted", "No key of CRAWLER_PROXY_KEY opens a proxy's password; it is not used."
 )
 COOKIES_NOT_STORED: Final = _warning(
@@ -113,19 +113,21 @@ FUNCTION_LIBRARY_CLEANUP_POSTPONED: Final = _info(
 
 # --- insights ---
 
-INSIGHTS_STARTED: Final = _info("Faust application started", "Faust has joined its group and begins to read.")
+FAUST_APPLICATION_STARTED: Final = _info(
+    "Faust application started", "Faust has joined its group and begins to read."
+)
 INSIGHTS_EVENT_UNREADABLE: Final = _warning(
     "Event unreadable", "An event cannot be decoded; it is counted as unreadable and skipped."
 )
-INSIGHTS_MESSAGES_LOST: Final = _error(
+UNCOUNTED_MESSAGES_LOST: Final = _error(
     "Uncounted messages lost",
     "Retention deleted messages before they were counted; the group continues behind them.",
 )
-INSIGHTS_REREAD: Final = _info(
+SKIPPED_MESSAGES_READ_AGAIN: Final = _info(
     "Skipped messages read again",
     "Faust skipped messages of a partition; reading continues from the first of them.",
 )
-INSIGHTS_REREAD_FAILED: Final = _debug(
+READING_AGAIN_FAILED: Final = _debug(
     "Reading again failed", "Skipped messages could not be read again; the next check tries again."
 )
 INSIGHTS_LAG_UNKNOWN: Final = _debug(
@@ -175,7 +177,7 @@ PARSER_WORKERS_NOT_STARTED: Final = _error(
 # --- runtime ---
 
 SIGNAL_RECEIVED: Final = _info("Signal received", "A signal asked the process to stop.")
-CONSUMER_LOOP_FAILED_AGAIN: Final = _error(
+FURTHER_FAILURE_RECORDED: Final = _error(
     "Further failure recorded", "Another task of a consumer loop failed besides the one that ended it."
 )
 PARTITIONS_MOVED: Final = _info(
@@ -275,7 +277,7 @@ STALL_DETECTED: Final = _error(
 STALL_DIAGNOSED: Final = _error(
     "Stall diagnosed", "State of dependencies, tasks and threads when the stall was detected."
 )
-STALL_RECONNECTED: Final = _warning(
+STALLED_CONNECTIONS_REOPENED: Final = _warning(
     "Stalled connections reopened",
     "The watchdog reopened connections; the line has the result for each dependency.",
 )
@@ -336,16 +338,16 @@ JOB_EVENT_UNREADABLE: Final = _error(
 JOB_EVENTS_PAUSED: Final = _warning(
     "Job events paused", "The topic job-events cannot be read; commands wait until it can."
 )
-LOST_PAGES_CHECK_PAUSED: Final = _warning(
+LOST_PAGE_CHECK_PAUSED: Final = _warning(
     "Lost-page check paused", "A dependency is unavailable; the check runs again later."
 )
-LOST_PAGES_CHECK_STOPPED: Final = _warning(
+LOST_PAGE_CHECK_STOPPED: Final = _warning(
     "Lost-page check stopped", "The shard has a newer owner, which continues the check."
 )
-LOST_PAGES_FOUND: Final = _warning(
+PAGES_LOST: Final = _warning(
     "Pages lost", "Pages left the pipeline without being settled; their entries are retried or closed."
 )
-MANUAL_BLOCK_NOT_PERSISTED: Final = _warning(
+MANUAL_HOST_BLOCK_NOT_PERSISTED_YET: Final = _warning(
     "Manual host block not persisted yet",
     "The block holds in memory; its record follows with the next change.",
 )
@@ -370,10 +372,10 @@ REQUESTS_FAILED: Final = _info(
 RETENTION_PAUSED: Final = _warning(
     "Retention paused", "A dependency is unavailable; retention runs again later."
 )
-ROBOTS_IGNORED: Final = _warning(
+ROBOTS_TXT_IGNORED: Final = _warning(
     "robots.txt ignored", "CRAWLER_RESPECT_ROBOTS_TXT is false, which is meant for sites of one's own."
 )
-ROBOTS_UNREACHABLE: Final = _info(
+ROBOTS_TXT_UNREACHABLE: Final = _info(
     "robots.txt unreachable", "The robots.txt of an origin could not be fetched; URLs of a run wait for it."
 )
 SHARD_CLEANED: Final = _info("Shard cleaned", "Old closed entries and ended runs of a shard were deleted.")
@@ -388,7 +390,7 @@ SHARD_RETAKEN: Final = _info(
     "A rebuild was unnecessary: the shard's working set is intact, only its owner's epoch had advanced.",
 )
 SHARD_TAKEN_OVER: Final = _info("Shard taken over", "This process owns a shard, whose working set is intact.")
-SOURCE_NOT_SYNCED: Final = _warning(
+SOURCE_OVERRIDE_NOT_SYNCED_YET: Final = _warning(
     "Source override not synced yet",
     "The override holds in memory, and is synced with a group's next release.",
 )

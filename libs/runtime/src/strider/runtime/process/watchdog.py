@@ -193,7 +193,7 @@ class Watchdog:
         if not results:
             self._exit(observation, verdict, "nothing can be reconnected")
             return
-        _log.emit(log_events.STALL_RECONNECTED, **results)
+        _log.emit(log_events.STALLED_CONNECTIONS_REOPENED, **results)
         self._deadline = observation.now + min(MAX_RECOVERY_SECONDS, self._threshold_seconds)
 
     def _await_recovery(self, observation: ProcessObservation, verdict: WatchdogVerdict) -> None:

@@ -104,7 +104,7 @@ class FaustApplication:
     async def run(self) -> None:
         """Run until stopped; raises the failure that ended it otherwise."""
         await self._app.start()
-        _log.emit(log_events.INSIGHTS_STARTED)
+        _log.emit(log_events.FAUST_APPLICATION_STARTED)
         ended = asyncio.ensure_future(self._app.wait_until_stopped())
         try:
             await asyncio.wait({ended, self._failed}, return_when=asyncio.FIRST_COMPLETED)

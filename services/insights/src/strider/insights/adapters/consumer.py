@@ -156,7 +156,9 @@ class ContiguousConsumer(Consumer):
 
     async def _seek_back(self, tp: Any, offset: int | None) -> None:
         if offset is not None:
-            _log.emit(log_events.INSIGHTS_REREAD, topic=tp.topic, partition=tp.partition, offset=offset)
+            _log.emit(
+                log_events.SKIPPED_MESSAGES_READ_AGAIN, topic=tp.topic, partition=tp.partition, offset=offset
+            )
             await self.seek(tp, offset)
 
     async def seek_to_committed(self) -> Mapping[Any, Any]:

@@ -86,7 +86,7 @@ class RetentionLossReporter:
         self._metrics.count(LOSSES, topic)
         self._metrics.count(LOST_MESSAGES, topic, amount=gone)
         _log.emit(
-            log_events.INSIGHTS_MESSAGES_LOST,
+            log_events.UNCOUNTED_MESSAGES_LOST,
             topic=topic,
             partition=partition,
             lost_from=gap.expected,

@@ -88,7 +88,7 @@ class FaustMonitor:
             async with asyncio.timeout(RESPONSE_TIMEOUT_SECONDS):
                 await self._application.reread_skipped()
         except Exception as failure:  # noqa: BLE001  # its client's errors are many; it is tried again
-            _log.emit(log_events.INSIGHTS_REREAD_FAILED, why=repr(failure))
+            _log.emit(log_events.READING_AGAIN_FAILED, why=repr(failure))
 
     async def _lag(self) -> Mapping[TopicPartition, int] | None:
         """Return the lag and set its metric; None where Faust does not report it."""

@@ -112,7 +112,7 @@ class JobCommandsHandler:
         except (Unavailable, ShardFenced) as failure:
             # The block is in memory, so releases respect it; the record follows with the group's next change.
             _log.emit(
-                log_events.MANUAL_BLOCK_NOT_PERSISTED,
+                log_events.MANUAL_HOST_BLOCK_NOT_PERSISTED_YET,
                 shard=shard.number,
                 groups=len(groups),
                 why=str(failure),

@@ -68,6 +68,9 @@ class SourcesHandler:
             except (Unavailable, ShardFenced) as failure:
                 # The override is in memory, and takes effect with the group's next release.
                 _log.emit(
-                    log_events.SOURCE_NOT_SYNCED, shard=shard.number, groups=len(names), why=str(failure)
+                    log_events.SOURCE_OVERRIDE_NOT_SYNCED_YET,
+                    shard=shard.number,
+                    groups=len(names),
+                    why=str(failure),
                 )
             shard.wake.set()

@@ -73,7 +73,7 @@ class LostPagesLoop:
             try:
                 await self.run_once()
             except Unavailable as failure:
-                _log.emit(log_events.LOST_PAGES_CHECK_PAUSED, why=str(failure))
+                _log.emit(log_events.LOST_PAGE_CHECK_PAUSED, why=str(failure))
             took_seconds = self._clock.monotonic() - began
             wait_seconds = max(self._interval_seconds, took_seconds * (DUTY_CYCLE_DIVISOR - 1))
 
@@ -94,7 +94,7 @@ class LostPagesLoop:
                 await self._retry_lost_pages(shard, watermark)
             except ShardFenced:
                 _log.emit(
-                    log_events.LOST_PAGES_CHECK_STOPPED, shard=shard.number, why="the shard has a newer owner"
+                    log_events.LOST_PAGE_CHECK_STOPPED, shard=shard.number, why="the shard has a newer owner"
                 )
 
     def _watermark_of(self, shard: OwnedShard) -> PipelineWatermark:
@@ -139,7 +139,7 @@ class LostPagesLoop:
             self._meter.count_decision(transition.label)
             if transition.entry is not None:
                 pending.append(shard.begin_decision(transition.entry, before=entry, cause=cause))
-        _log.emit(log_events.LOST_PAGES_FOUND, shard=shard.number, pages=len(pending))
+        _log.emit(log_events.PAGES_LOST, shard=shard.number, pages=len(pending))
         if decisions:
             events = [Publish(URLS_DECIDED, event) for event in decision_messages(decisions, now_ms=now_ms)]
             await self._publisher.publish(events)

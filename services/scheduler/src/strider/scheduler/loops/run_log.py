@@ -61,7 +61,7 @@ def note_failed_requests(meter: SchedulerMeter, outcomes: Sequence[FetchComplete
 def note_unreachable_robots(meter: SchedulerMeter, failed: Iterable[tuple[FetchCompleted, str]]) -> None:
     """Count failed robots.txt requests that the URLs of a run wait for, by origin and status or error."""
     names = ((each.job_id, each.execution_id, f"{each.origin}: {response}") for each, response in failed)
-    _note(meter, log_events.ROBOTS_UNREACHABLE, names)
+    _note(meter, log_events.ROBOTS_TXT_UNREACHABLE, names)
 
 
 def note_settled_pages(meter: SchedulerMeter, pages: Sequence[PageSettled]) -> None:

@@ -79,7 +79,7 @@ class ProxyTableSync:
             return replace(proxy, password=self._seals.decrypt(row.encrypted_password))
         except DecryptionFailed as failure:
             if proxy.key not in self._undecryptable:
-                _log.emit(log_events.PROXY_PASSWORD_UNREADABLE, proxy=proxy.display_url, why=str(failure))
+                _log.emit(log_events.PROXY_PASSWORD_NOT_DECRYPTED, proxy=proxy.display_url, why=str(failure))
                 self._undecryptable.add(proxy.key)
             return None
 
