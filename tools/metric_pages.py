@@ -15,7 +15,7 @@ NOTICE = "# Rendered from the metrics' declarations; do not edit. To write it ag
 
 
 def service_metrics() -> dict[str, tuple[Metric, ...]]:
-    """Metrics by the service that declares them in a module named `metrics` below its adapters."""
+    """Metrics by the service that declares them: in `adapters.py`, or in `metrics` below `adapters`."""
     entries = sorted(entry_points(group="strider.services"), key=lambda entry: entry.name)
     found = {entry.name: tuple(_declared(entry.module.rpartition(".")[0])) for entry in entries}
     return {name: metrics for name, metrics in found.items() if metrics}
@@ -23,7 +23,7 @@ def service_metrics() -> dict[str, tuple[Metric, ...]]:
 
 def _declared(package: str) -> Iterator[Metric]:
     root = Path(next(iter(import_module(package).__path__)))
-    for path in sorted(root.glob("adapters/**/metrics.py")):
+    for path in sorted([*root.glob("adapters.py"), *root.glob("adapters/**/metrics.py")]):
         module = import_module(".".join((package, *path.relative_to(root).with_suffix("").parts)))
         yield from (value for value in vars(module).values() if _is_own(value))
 

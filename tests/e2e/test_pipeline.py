@@ -85,7 +85,8 @@ async def _is_closed(ring: Ring) -> bool:
     return bool(urls) and all(row["closed_at"] for row in urls)
 
 
-@pytest.mark.req("S3.1.1", "S3.1.2", "S3.2.1", "S4.8.2")
+@pytest.mark.req("S3.1.2", "S3.2.1", "S4.8.2")
+@pytest.mark.req("S3.1.1", part="over HTTP")
 @pytest.mark.req("S3.2.5", part="no duplicate URLs")
 @pytest.mark.req("S3.4.10", part="from seeds around the ring to stored pages")
 def test_every_reachable_page_is_one_row(crawl: Crawl) -> None:
@@ -102,7 +103,8 @@ def test_every_url_without_a_page_has_its_reason(crawl: Crawl) -> None:
     assert told == crawl.site.plan.decided_without_page
 
 
-@pytest.mark.req("S3.4.8", "S3.6.3", "S3.7.2", "S3.11.3", "S3.11.4")
+@pytest.mark.req("S3.4.8", "S3.7.2", "S3.11.3", "S3.11.4")
+@pytest.mark.req("S3.6.3", part="fetched, failed and blocked")
 def test_every_url_of_the_frontier_has_its_state(crawl: Crawl) -> None:
     status = {row["url"]: row["status"] for row in crawl.urls}
     plan = crawl.site.plan
@@ -136,7 +138,7 @@ def test_the_delay_is_kept_and_one_request_at_a_time(crawl: Crawl) -> None:
 
 @pytest.mark.req("S3.1.4", "S3.2.3", "S3.9.2", "S3.9.4")
 def test_pages_carry_their_own_facts(crawl: Crawl) -> None:
-    """Title, text and depth of a page in the middle, and where it was found."""
+    """Title, description, text, links and depth of a page in the middle, and where it was found."""
     origin = crawl.site.plan.origins[0]
     (page,) = (row for row in crawl.pages if row["url"] == f"{origin}/p/5")
 
@@ -146,6 +148,8 @@ def test_pages_carry_their_own_facts(crawl: Crawl) -> None:
         f"{origin}/p/1",
         200,
     )
+    assert page["description"] == f"About {page['title']}"
+    assert page["links_count"] > 0
     assert page["text_length"] > SHAPE.filler_bytes
 
 

@@ -52,7 +52,8 @@ async def test_accepting_again_changes_nothing(frontier: FrontierWorld) -> None:
     assert await frontier.released() == ["x"]
 
 
-@pytest.mark.req("S3.2.6", "S3.4.4", "S3.5.3", "S4.17.2")
+@pytest.mark.req("S3.4.4", "S3.5.3", "S4.17.2")
+@pytest.mark.req("S3.2.6", part="entries of a higher priority first")
 @pytest.mark.req("S3.5.10", part="priority first, then time, in the working set")
 async def test_the_best_page_of_a_group_comes_first_and_among_equals_the_oldest(
     frontier: FrontierWorld,

@@ -84,7 +84,8 @@ async def test_a_host_stands_as_it_was_recorded_last(tables: PostgresTables, pos
     assert await rows(postgres, "name", "hosts") == [("https://www.example.org",)]
 
 
-@pytest.mark.req("S4.12.9", "S4.12.13", "S4.12.14", "S4.12.15")
+@pytest.mark.req("S4.12.9", "S4.12.13", "S4.12.14")
+@pytest.mark.req("S4.12.15", part="the state of a closed entry in the tables")
 @pytest.mark.req("S4.12.12", part="the state, without a saved file")
 @pytest.mark.parametrize(
     ("state", "stored", "task"),

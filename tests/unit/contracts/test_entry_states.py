@@ -95,7 +95,8 @@ def test_a_url_has_one_status(entry: EntryRecorded, expected: UrlStatus) -> None
     assert url_status(entry) is expected
 
 
-@pytest.mark.req("S4.12.9", "S4.12.10", "S4.12.11", "S4.12.13", "S4.12.14", "S4.12.15")
+@pytest.mark.req("S4.12.9", "S4.12.10", "S4.12.11", "S4.12.13", "S4.12.14")
+@pytest.mark.req("S4.12.15", part="the state of a closed entry")
 @pytest.mark.req("S4.12.12", part="the state, without a saved file")
 @pytest.mark.parametrize(
     ("state", "place", "is_read", "task"),

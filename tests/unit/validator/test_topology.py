@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.partial_decode import is_partial
@@ -13,6 +14,7 @@ from strider.contracts.generated.events import PageRejected, PageValidated, Verd
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_REJECTED, PAGES_VALIDATED
 from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS, closing_headers
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish
+from strider.runtime.observability import log_events
 from strider.validator.adapters import PageSplicer
 from strider.validator.core import ValidationRules
 from strider.validator.topology import CONSUMES, PRODUCES, Validator
@@ -89,7 +91,8 @@ async def test_an_accepted_page_is_not_decoded_whole() -> None:
     assert is_partial(page)
 
 
-@pytest.mark.req("S2.4.8", "S2.4.9", "S2.4.10", "S2.4.13")
+@pytest.mark.req("S2.4.8", "S2.4.9")
+@pytest.mark.req("S2.4.13", part="in the event of a rejected page")
 async def test_a_rejected_page_publishes_only_its_rejection() -> None:
     page = a_page(
         "Access Denied. Ask the administrator.", raw_hash="r", text_hash="t", depth=2, body_object="o"
@@ -129,6 +132,18 @@ async def test_a_rejected_page_publishes_only_its_rejection() -> None:
     )
     assert effects == Effects((Publish(PAGES_REJECTED, rejected),), outcome="access_denied")
     assert len(CODEC.encode(PAGES_REJECTED, rejected).value) < 1_000
+
+
+@pytest.mark.req("S2.4.10")
+async def test_the_reason_of_a_rejection_is_logged() -> None:
+    page = a_page("Access Denied. Ask the administrator.")
+
+    with capture_logs() as lines:
+        await a_validator().on_page_parsed(page, as_read(page))
+
+    [line] = lines
+    assert line["event"] == log_events.PAGE_REJECTED.text
+    assert (line["url"], line["reason"], line["detail"]) == (page.url, "access_denied", "text: access denied")
 
 
 async def test_a_rejection_carries_every_identifying_field() -> None:

@@ -145,7 +145,7 @@ async def test_ports_and_networks_are_allowed_by_lists() -> None:
 
 
 @pytest.mark.fault("S11", part="certificates that do not verify")
-@pytest.mark.req("S3.1.1")
+@pytest.mark.req("S3.1.1", part="over HTTPS, with certificates verified")
 @pytest.mark.parametrize(
     ("certificate", "host", "trusted", "error"),
     [

@@ -52,9 +52,8 @@ async def _check_proxy(_proxy: Proxy) -> None:
     return
 
 
-@pytest.mark.req(
-    "S4.12.29", "S4.12.30", "S4.12.31", "S4.12.32", "S4.12.33", "S4.12.34", "S4.12.35", "S4.14.5"
-)
+@pytest.mark.req("S4.12.30", "S4.12.31", "S4.12.32", "S4.12.33", "S4.12.34", "S4.12.35", "S4.14.5")
+@pytest.mark.req("S4.12.29", part="socks5 and http")
 async def test_the_health_of_proxies_is_shared_through_the_table(database: str) -> None:
     """A fetcher that finds a proxy dead spares the others the discovery; no password is readable."""
     url = "socks5://me:very-secret@p.test:9"

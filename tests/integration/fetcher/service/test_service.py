@@ -61,7 +61,8 @@ async def _serve(act: Callable[[HostileServer], Coroutine[Any, Any, None]]) -> N
 
 
 @pytest.mark.fault("F2", part="a fetcher")
-@pytest.mark.req("S1.2.24", "S3.7.3", "S3.7.4", "S5.2.9")
+@pytest.mark.req("S1.2.24", "S3.7.3", "S5.2.9")
+@pytest.mark.req("S3.7.4", part="a page or an outcome for each request")
 def test_pages_are_fetched_and_shutdown_publishes_every_outcome(
     stack: ServerStack, start: Callable[..., Service]
 ) -> None:

@@ -90,7 +90,7 @@ def test_a_database_of_a_newer_version_is_refused() -> None:
         up_plan("9999")
 
 
-@pytest.mark.req("S4.16.2")
+@pytest.mark.req("S4.16.2", part="generate")
 def test_a_new_step_is_begun_after_the_last(tmp_path: Path) -> None:
     """Generate, review, apply."""
     module, up, down = create_revision("Add jobs", folder=tmp_path)

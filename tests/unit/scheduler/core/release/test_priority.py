@@ -12,7 +12,16 @@ from tests.unit.scheduler.builders import a_candidate, an_origin
     ("url", "depth", "expected"),
     [
         pytest.param("http://a.test/", 9, 3, id="home", marks=pytest.mark.req("S3.5.5")),
-        pytest.param("http://a.test/news", 1, 3, id="shallow", marks=pytest.mark.req("S3.5.5", "S3.2.6")),
+        pytest.param(
+            "http://a.test/news",
+            1,
+            3,
+            id="shallow",
+            marks=[
+                pytest.mark.req("S3.5.5"),
+                pytest.mark.req("S3.2.6", part="shallow pages have the highest priority"),
+            ],
+        ),
         pytest.param("http://a.test/news/x", 2, 3, id="two-links-deep", marks=pytest.mark.req("S3.5.5")),
         pytest.param("http://a.test/news/x", 3, 2, id="content", marks=pytest.mark.req("S3.5.6")),
         pytest.param("http://a.test/about", 4, 2, id="about", marks=pytest.mark.req("S3.5.6")),
