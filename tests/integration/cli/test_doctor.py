@@ -175,7 +175,7 @@ def test_people_get_a_table_with_what_to_do(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert lines[0].split() == ["status", "check", "finding"]
     assert any(line.startswith("fault") and "did you mean STRIDER_SHARDS?" in line for line in lines)
-    assert "1 faults" in lines[-1]
+    assert "1 fault" in lines[-1]
 
 
 def test_an_invalid_setting_is_a_fault_of_the_settings_alone(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_mixed_list_from_a_pipe(bootstrap: str) -> None:
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
         "strider: b.test/2 is read as https://b.test/2",
-        "strider: -:4: 'ftp://c.test/': only http and https are crawled",
+        "strider: -:4: 'ftp://c.test/' is refused (refused_scheme): only http and https are crawled",
     ]
     assert [line.partition(" ->")[0] for line in done.stdout.splitlines()] == [
         "https://a.test/1",
