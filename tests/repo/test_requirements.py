@@ -60,6 +60,18 @@ def test_the_state_follows_from_mark_and_level(
     assert f"| S1.1.1 | text | {owner} | {state.format(name)} |" in page
 
 
+def test_a_part_at_a_higher_level_does_not_raise_the_level_of_the_whole(tmp_path: Path) -> None:
+    """The best level is that of the tests that show the whole line."""
+    for folder, mark in (("unit", "'S1.1.1'"), ("contract", "'S1.1.1', part='half'")):
+        path = tmp_path / "tests" / folder / "test_x.py"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"import pytest\n\n@pytest.mark.req({mark})\ndef test_a(): ...\n")
+
+    page = requirements.page({"S1.1.1": ("text", "lib")}, requirements.marks(tmp_path / "tests"))
+
+    assert "| shown (unit) by `tests/unit/test_x.py::test_a` and 1 more |" in page
+
+
 SERVICES = """
 import subprocess, sys
 class Service:

@@ -109,7 +109,7 @@ def test_another_number_of_shards_is_refused(strider: Command) -> None:
     diff = strider("topics", "diff", "--examples", STRIDER_SHARDS="24")
 
     assert (refused.returncode, diff.returncode) == (1, 1)
-    assert "refused: echoes has 12 partitions, 24 are declared" in refused.stdout
+    assert "refused: echoes has partition count 12, declared is 24" in refused.stdout
     assert "Traceback" not in refused.stderr
 
 

@@ -81,7 +81,7 @@ class CrawlState:
             self._file = SnapshotFile(path)
         except ForeignFile as failure:
             raise BadCrawlRequest(
-                f"--resume: {path} is not a state file of strider crawl, or of another version of it"
+                f"--resume: {path} is not a state file of strider crawl, or is one of another version"
             ) from failure
         except SnapshotError as failure:
             raise BadCrawlRequest(f"--resume: {failure}") from failure

@@ -110,7 +110,7 @@ def _topics_finding(plan: TopicPlan, count: int) -> CheckFinding:
     if plan.create:
         names = ", ".join(topic.name for topic in plan.create[:SHOWN_TOPICS])
         names += " …" if len(plan.create) > SHOWN_TOPICS else ""
-        detail = f"{len(plan.create)} of {count} topics are missing: {names}"
+        detail = f"missing: {len(plan.create)} of {counted(count, 'topic')}: {names}"
         return _finding("topics", CheckStatus.FAULT, detail, "strider topics apply")
     if plan.alter:
         detail = f"settings differ: {', '.join(change.topic for change in plan.alter)}"
@@ -203,7 +203,7 @@ async def _shards_finding(redis: Redis, shards: int) -> CheckFinding:
     tending = ShardAdmin(redis)
     states = [(await tending.state(number)).state for number in range(shards)]
     ready = states.count(READY)
-    detail = f"{ready} of {shards} shards are ready"
+    detail = f"ready: {ready} of {counted(shards, 'shard')}"
     if ready == shards:
         return _finding("frontier", CheckStatus.OK, detail)
     remedy = "start a scheduler; see: strider frontier list"

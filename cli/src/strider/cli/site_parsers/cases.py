@@ -101,6 +101,6 @@ def _run(parser: SiteParser, folder: Path) -> int:
         failed += bool(wrong)
         for line in wrong:
             print_text(f"{parser.name} {parser.version} {case.name}: {line}")
-    result = f"{count - failed} of {count} cases as expected" if count else f"no case in {folder}"
+    result = f"{count - failed} of {counted(count, 'case')} as expected" if count else f"no case in {folder}"
     print_text(f"{parser.name} {parser.version}: {result}")
     return failed or not count
