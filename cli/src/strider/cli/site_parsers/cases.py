@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from strider.cli.arguments import unknown_name
 from strider.cli.exit_codes import CommandExit
-from strider.cli.output import json_text, print_text, warn
+from strider.cli.output import counted, json_text, print_text, warn
 from strider.cli.parse.fields import page_fields
 from strider.cli.parse.page_sources import fetched_event
 from strider.parser.adapters.page_reader import make_reader

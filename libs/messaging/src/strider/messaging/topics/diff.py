@@ -130,7 +130,7 @@ def _refusal(wanted: DeclaredTopic, found: ExistingTopic) -> RefusedTopicChange 
         return None
     return RefusedTopicChange(
         wanted.name,
-        f"has partition count {found.partitions}, declared is {wanted.partitions}; a partition count is fixed "
+        f"has partition count {found.partitions}, declared is {wanted.partitions}; the count is fixed "
         "for the life of a topic (set STRIDER_SHARDS to what it has, where it has one for each shard; else "
         "move to a new topic)",
     )
