@@ -19,6 +19,7 @@ from strider.testing.hostile import (
     sends,
     serve_hostile,
 )
+from strider.testing.name_server import SERVFAIL, Zone, serve_names
 
 
 async def _strider(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:
@@ -61,6 +62,24 @@ async def test_a_fetch_names_the_limit_that_applied() -> None:
         ("fetched", "", "decode_bomb", 1),
         ("timed_out", "head_timeout", "", 1),
         ("policy_blocked", "refused_address", "", 0),
+    ]
+
+
+async def test_names_are_looked_up_at_the_configured_name_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name server of an operator; its names are absolute."""
+    async with (
+        serve_names({"www.site.test": Zone(("127.0.0.1",)), "gone.test": Zone(rcode=SERVFAIL)}) as names,
+        serve_hostile({"/": sends(http_response())}) as server,
+    ):
+        monkeypatch.setenv("FETCHER_DNS_SERVERS", names.address)
+        monkeypatch.setenv("FETCHER_PORTS", str(server.port))
+        monkeypatch.setenv("STRIDER_CONTACT", "https://example.org/bot")
+        urls = (server.url("/", host="www.site.test"), server.url("/", host="gone.test"))
+        _, told, _ = await _strider("fetch", *urls, "--allow-private", "--delay", "0")
+
+    assert [(each["outcome"], each["reason"]) for each in told] == [
+        ("fetched", ""),
+        ("network_failed", "dns_failed"),
     ]
 
 

@@ -34,3 +34,28 @@ def test_an_invalid_proxy_setting_is_reported_without_its_password() -> None:
 
     assert "CRAWLER_PROXY_URLS" in str(refused.value)
     assert "very-secret" not in str(refused.value)
+
+
+def test_name_servers_are_addresses_with_or_without_a_port() -> None:
+    servers = "127.0.0.1:5353, 192.0.2.1,[2001:db8::1]:53,2001:db8::2"
+
+    settings = load_settings(FetcherSettings, {"FETCHER_DNS_SERVERS": servers}).settings
+
+    assert settings.dns_servers == ("127.0.0.1:5353", "192.0.2.1", "[2001:db8::1]:53", "2001:db8::2")
+    assert load_settings(FetcherSettings, {}).settings.dns_servers == ()
+
+
+@pytest.mark.parametrize(
+    ("servers", "why"),
+    [
+        pytest.param("dns.example.org", "'dns.example.org' is not the address of a name server", id="name"),
+        pytest.param("127.0.0.1:0", "'0' is not a port", id="port"),
+        pytest.param("127.0.0.1:99999", "'99999' is not a port", id="high-port"),
+    ],
+)
+def test_an_invalid_name_server_is_reported(servers: str, why: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load_settings(FetcherSettings, {"FETCHER_DNS_SERVERS": servers})
+
+    assert "FETCHER_DNS_SERVERS" in str(refused.value)
+    assert why in str(refused.value)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from strider.contracts.generated.enums import ErrorClass
 from strider.contracts.generated.events import FetchRequested
 from strider.fetcher.adapters import RequestLimits
 from strider.fetcher.adapters.http.address_guard import AddressGuard
 from strider.fetcher.adapters.http.connector import ConnectorOptions, HttpConnector, receive_buffer_bytes
-from strider.fetcher.adapters.http.dns import DnsLookup, DnsOptions, DnsResolver
+from strider.fetcher.adapters.http.dns import DnsOptions, DnsResolver
+from strider.fetcher.adapters.http.name_servers import NameLookup, NameLookupError, ResolvedName
 from strider.fetcher.adapters.http.request_runner import RequestRunner
 from strider.fetcher.adapters.state.body_budget import BodyBudget
 from strider.fetcher.adapters.state.lease_marker import StartedLease
@@ -68,14 +71,32 @@ class RunnerHarness:
         return interpret_result(wanted, done.result, trace=done.trace, rules=self.rules)
 
 
-def lookup_from(**addresses: Sequence[str]) -> DnsLookup:
+Lookup = Callable[[str], Sequence[str]]
+
+
+class TableLookup:
+    """Looks names up by a function, without a name server."""
+
+    def __init__(self, look: Lookup, *, seconds: float = 0.0) -> None:
+        self._look = look
+        self._seconds = seconds
+
+    async def lookup(self, host: str, *, searches: bool = False, is_fresh: bool = False) -> ResolvedName:
+        await asyncio.sleep(self._seconds)
+        return ResolvedName(tuple(self._look(host)), 60.0)
+
+    def close(self) -> None:
+        """There is nothing to cancel."""
+
+
+def lookup_from(**addresses: Sequence[str]) -> Lookup:
     """Resolve from a table; other names do not exist."""
 
     def look(host: str) -> Sequence[str]:
         try:
             return addresses[host.replace(".", "_")]
         except KeyError:
-            raise OSError(-2, "Name or service not known") from None
+            raise NameLookupError(ErrorClass.DNS_NOT_FOUND, "Domain name not found") from None
 
     return look
 
@@ -84,7 +105,7 @@ def lookup_from(**addresses: Sequence[str]) -> DnsLookup:
 async def running_client(
     *,
     allow_private: bool = True,
-    lookup: DnsLookup | None = None,
+    lookup: Lookup | NameLookup | None = None,
     ca_file: str = "",
     options: RequestLimits | None = None,
     budget_bytes: int = 64 * 1024 * 1024,
@@ -100,7 +121,8 @@ async def running_client(
     clock = SystemClock()
     places = AddressPolicy(allow_private=allow_private, allowed_networks=networks, allowed_ports=ports)
     guard = AddressGuard(places)
-    resolver = DnsResolver(guard, clock=clock, lookup=lookup, options=names)
+    looks_up = TableLookup(lookup) if callable(lookup) else lookup
+    resolver = DnsResolver(guard, clock=clock, names=looks_up, options=names)
     kept = ConnectorOptions(
         ca_file=ca_file,
         max_idle=max_idle,

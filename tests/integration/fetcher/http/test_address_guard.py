@@ -15,7 +15,7 @@ import pytest
 
 from strider.fetcher.adapters.http.dns import DnsOptions
 from strider.testing.hostile import http_response, sends, serve_hostile
-from tests.integration.fetcher.http.runner import lookup_from, request, running_client
+from tests.integration.fetcher.http.runner import TableLookup, lookup_from, request, running_client
 
 CERTIFICATES = Path(__file__).parents[1] / "certificates"
 
@@ -30,9 +30,7 @@ def _never(_host: str) -> Sequence[str]:
     raise AssertionError("the name is not to be resolved")
 
 
-def _hangs(_host: str) -> Sequence[str]:
-    time.sleep(0.4)
-    return ("127.0.0.1",)
+HANGS = TableLookup(lambda _host: ("127.0.0.1",), seconds=5.0)
 
 
 @pytest.mark.fault("S1", "S2", "S6")
@@ -41,7 +39,7 @@ def _hangs(_host: str) -> Sequence[str]:
     [
         pytest.param("http://nowhere.test/", True, lookup_from(), "dns_not_found", id="no-such-name"),
         pytest.param("http://empty.test/", True, lookup_from(empty_test=()), "dns_empty", id="no-address"),
-        pytest.param("http://slow.test/", True, _hangs, "dns_timeout", id="name-servers-hang"),
+        pytest.param("http://slow.test/", True, HANGS, "dns_timeout", id="name-servers-hang"),
         pytest.param("http://127.0.0.1:1/", False, _never, "refused_address", id="loopback"),
         pytest.param("http://[::1]:1/", False, _never, "refused_address", id="loopback-v6"),
         pytest.param("http://[::ffff:10.0.0.1]/", False, _never, "refused_address", id="mapped"),
@@ -97,7 +95,7 @@ def _refuse_to_connect(*_args: object, **_more: object) -> None:
 async def test_dns_rebinding_to_a_private_address_is_refused() -> None:
     """DNS rebinding: an address that was checked once is checked again, at each connection."""
     answers = iter([("127.0.0.1",), ("169.254.169.254",)])
-    names = DnsOptions(ttl_seconds=0.01)
+    names = DnsOptions(max_ttl_seconds=0.01)
     async with (
         serve_hostile({"/": sends(http_response(), then_close=True)}) as server,
         running_client(lookup=lambda _host: next(answers), names=names) as client,

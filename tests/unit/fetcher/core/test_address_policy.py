@@ -49,5 +49,26 @@ def test_networks_are_allowed_one_by_one(address: str, is_open: bool) -> None:
 def test_pages_are_fetched_from_web_ports_only(url: str, is_open: bool) -> None:
     """Most other ports serve a protocol that a request might trigger."""
     assert WEB.is_port_allowed(url) is is_open
-    assert AddressPolicy(allow_private=True, allowed_ports=WEB.allowed_ports).is_port_allowed(url)
+    assert AddressPolicy(allow_private=True, allowed_ports=WEB.allowed_ports).is_port_allowed(url) is is_open
     assert AddressPolicy().is_port_allowed(url)
+
+
+@pytest.mark.fault("A12", part="ports where private addresses are allowed")
+@pytest.mark.parametrize(
+    ("url", "is_open"),
+    [
+        pytest.param("http://127.0.0.1:6379/", True, id="loopback"),
+        pytest.param("http://127.9.9.9:6379/", True, id="loopback-network"),
+        pytest.param("http://[::1]:6379/", True, id="loopback-v6"),
+        pytest.param("http://a.localhost:6379/", True, id="loopback-by-name"),
+        pytest.param("http://10.0.0.5:8080/", True, id="private-web-port"),
+        pytest.param("http://10.0.0.5:6379/", False, id="private-database"),
+        pytest.param("http://[fd00::5]:5432/", False, id="private-database-v6"),
+        pytest.param("http://db.internal:9092/", False, id="private-by-name"),
+        pytest.param("http://localhost.evil.test:6379/", False, id="no-loopback-name"),
+    ],
+)
+def test_allowed_private_addresses_have_web_ports_and_loopback_every_port(url: str, is_open: bool) -> None:
+    policy = AddressPolicy(allow_private=True, allowed_ports=WEB.allowed_ports)
+
+    assert policy.is_port_allowed(url) is is_open

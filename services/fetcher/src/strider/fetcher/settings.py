@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Annotated, ClassVar, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field, IPvAnyNetwork, SecretStr
@@ -35,6 +36,28 @@ ProxyUrls = Annotated[
 ]
 
 
+def _check_name_server(text: str) -> str:
+    """Return the address of a name server; raises ValueError, as a name would need a name server itself."""
+    host, port = text, "53"
+    if text.startswith("[") and "]" in text:
+        host, _, rest = text[1:].partition("]")
+        port = rest.removeprefix(":") or port
+    elif text.count(":") == 1:
+        host, _, port = text.partition(":")
+    try:
+        ip_address(host)
+    except ValueError:
+        raise ValueError(f"{text!r} is not the address of a name server, such as 127.0.0.1:53") from None
+    if not port.isascii() or not port.isdecimal() or not 1 <= int(port) <= 65_535:  # noqa: PLR2004  # a port
+        raise ValueError(f"{text!r}: {port!r} is not a port")
+    return text
+
+
+NameServers = Annotated[
+    tuple[Annotated[str, AfterValidator(_check_name_server)], ...], BeforeValidator(split_words)
+]
+
+
 class FetcherSettings(ServiceSettings):
     """fetcher: how requests are made, and how many at a time."""
 
@@ -63,21 +86,23 @@ class FetcherSettings(ServiceSettings):
     use_random_user_agent: Annotated[bool, EnvironmentVariable("CRAWLER_USE_RANDOM_USER_AGENT")] = False
     """Vary the User-Agent from request to request; it always contains our name and the contact."""
     ports: Annotated[tuple[Port, ...], BeforeValidator(split_words)] = WEB_PORTS
-    """Ports from which pages are fetched, comma-separated; empty or with STRIDER_ALLOW_PRIVATE: all."""
+    """Ports from which pages are fetched, comma-separated; empty: all. Loopback, where it is allowed: all."""
     allow_networks: Annotated[tuple[IPvAnyNetwork, ...], BeforeValidator(split_words)] = ()
     """Private networks (CIDR) that may be fetched from, comma-separated; metadata services never are."""
     ca_file: ReadableFile = ""
     """File of trusted certificate authorities (PEM); empty: those of the system."""
-    dns_ttl_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_DNS_TTL")] = 60.0
-    """How long a resolved name is cached; the system's resolver does not report a TTL."""
+    dns_servers: NameServers = ()
+    """Name servers (address, address:port or [IPv6]:port, comma-separated); empty: the machine's own."""
+    dns_ttl_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_DNS_TTL")] = 300.0
+    """Longest time for which a resolved name is cached; a shorter TTL of the name counts."""
+    dns_min_ttl_seconds: Annotated[Seconds, EnvironmentVariable("FETCHER_DNS_MIN_TTL")] = 5.0
+    """Shortest time for which a resolved name is cached, so that a TTL of 0 costs no lookup per request."""
     dns_negative_ttl_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_DNS_NEGATIVE_TTL")] = (
         10.0
     )
     """How long a failed resolution is cached."""
     dns_timeout_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_DNS_TIMEOUT")] = 10.0
     """Maximum time to resolve a name."""
-    dns_threads: Annotated[int, Field(ge=1, le=512)] = 32
-    """Concurrent name resolutions."""
     network_checks: Endpoints = ()
     """Reliable endpoints (host:port, comma-separated); if none can be reached, we are offline."""
     network_check_seconds: Annotated[

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import threading
 from collections.abc import Sequence
 
 import pytest
 
+from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.adapters import FetchFailure
 from strider.fetcher.adapters.http.address_guard import AddressGuard
-from strider.fetcher.adapters.http.dns import DOMAIN_SHARE, DnsOptions, DnsResolver, is_loopback_name
-from strider.fetcher.core import AddressPolicy
+from strider.fetcher.adapters.http.dns import DnsOptions, DnsResolver
+from strider.fetcher.adapters.http.name_servers import NameLookupError, ResolvedName
+from strider.fetcher.core import AddressPolicy, is_loopback_name
 from tests.unit.fetcher.builders import ManualClock
 
 OPEN = AddressGuard(AddressPolicy(allow_private=True))
@@ -21,16 +21,25 @@ OPEN = AddressGuard(AddressPolicy(allow_private=True))
 class Table:
     """Name servers that count their lookups."""
 
-    def __init__(self, **found: Sequence[str] | Exception) -> None:
+    def __init__(self, **found: Sequence[str] | ErrorClass) -> None:
         self.asked: list[str] = []
+        self.fresh: list[str] = []
         self.found = found
+        self.ttl_seconds = 60.0
+        self.gate: asyncio.Event | None = None
 
-    def __call__(self, host: str) -> Sequence[str]:
-        self.asked.append(host)
+    async def lookup(self, host: str, *, searches: bool = False, is_fresh: bool = False) -> ResolvedName:
+        self.asked.append(f"{host}+" if searches else host)
+        self.fresh += [host] if is_fresh else []
+        if self.gate is not None:
+            await self.gate.wait()
         found = self.found[host]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        if isinstance(found, ErrorClass):
+            raise NameLookupError(found, "x")
+        return ResolvedName(tuple(found), self.ttl_seconds)
+
+    def close(self) -> None:
+        """There is nothing to cancel."""
 
 
 async def _addresses(names: DnsResolver, host: str) -> list[str]:
@@ -38,33 +47,47 @@ async def _addresses(names: DnsResolver, host: str) -> list[str]:
 
 
 @pytest.mark.req("S3.21.9")
-async def test_addresses_are_cached_for_their_ttl() -> None:
-    clock, table = ManualClock(), Table(a=("1.2.3.4", "2606::1", "1.2.3.4"))
-    names = DnsResolver(OPEN, clock=clock, lookup=table, options=DnsOptions(ttl_seconds=60))
+@pytest.mark.parametrize(
+    ("ttl_seconds", "cached_seconds"),
+    [
+        pytest.param(60.0, 60.0, id="of-the-name"),
+        pytest.param(0.0, 5.0, id="at-least"),
+        pytest.param(86_400.0, 300.0, id="at-most"),
+    ],
+)
+async def test_addresses_are_cached_for_their_ttl_within_bounds(
+    ttl_seconds: float, cached_seconds: float
+) -> None:
+    clock, table = ManualClock(), Table(a=("1.2.3.4", "2606::1"))
+    table.ttl_seconds = ttl_seconds
+    names = DnsResolver(OPEN, clock=clock, names=table)
 
     assert await _addresses(names, "a") == ["1.2.3.4", "2606::1"]
-    clock.seconds += 59
+    clock.seconds += cached_seconds - 1
     await names.prefetch("a")
     assert table.asked == ["a"]
     clock.seconds += 2
     await names.prefetch("a")
     assert table.asked == ["a", "a"]
+    assert table.fresh == []
     await names.close()
 
 
 @pytest.mark.parametrize(
-    ("failure", "error"),
+    ("found", "error", "cached_seconds"),
     [
-        pytest.param(socket.gaierror(socket.EAI_NONAME, "x"), "dns_not_found", id="no-name"),
-        pytest.param(socket.gaierror(socket.EAI_AGAIN, "x"), "dns_failed", id="servers-fail"),
-        pytest.param(socket.gaierror(-5, "x"), "dns_empty", id="no-address"),
-        pytest.param(UnicodeError("label too long"), "dns_not_found", id="no-label"),
-        pytest.param((), "dns_empty", id="nothing"),
+        pytest.param(ErrorClass.DNS_NOT_FOUND, "dns_not_found", 10, id="no-name"),
+        pytest.param(ErrorClass.DNS_FAILED, "dns_failed", 10, id="servers-fail"),
+        pytest.param((), "dns_empty", 10, id="no-address"),
+        pytest.param(ErrorClass.OFFLINE, "offline", 1, id="own-failure"),
     ],
 )
-async def test_failures_are_cached_for_a_shorter_time(failure: Exception | Sequence[str], error: str) -> None:
-    clock, table = ManualClock(), Table(a=failure)
-    names = DnsResolver(OPEN, clock=clock, lookup=table, options=DnsOptions(negative_ttl_seconds=10))
+async def test_failures_are_cached_for_a_shorter_time(
+    found: ErrorClass | Sequence[str], error: str, cached_seconds: int
+) -> None:
+    """A failure of this machine is no property of the name, and is over soon."""
+    clock, table = ManualClock(), Table(a=found)
+    names = DnsResolver(OPEN, clock=clock, names=table, options=DnsOptions(negative_ttl_seconds=10))
 
     await names.prefetch("a")
     for _ in range(2):
@@ -72,7 +95,7 @@ async def test_failures_are_cached_for_a_shorter_time(failure: Exception | Seque
             await names.resolve("a", 80)
         assert raised.value.error_class == error
     assert table.asked == ["a"]
-    clock.seconds += 11
+    clock.seconds += cached_seconds + 1
     with pytest.raises(FetchFailure):
         await names.resolve("a", 80)
     assert table.asked == ["a", "a"]
@@ -81,61 +104,50 @@ async def test_failures_are_cached_for_a_shorter_time(failure: Exception | Seque
 
 @pytest.mark.req("S3.21.9")
 async def test_concurrent_lookups_of_a_name_are_joined() -> None:
-    go, asked = threading.Event(), []
-
-    def lookup(host: str) -> Sequence[str]:
-        asked.append(host)
-        go.wait(5)
-        return ("1.2.3.4",)
-
-    names = DnsResolver(OPEN, clock=ManualClock(), lookup=lookup)
+    table = Table(a=("1.2.3.4",))
+    table.gate = asyncio.Event()
+    names = DnsResolver(OPEN, clock=ManualClock(), names=table)
     waiting = [asyncio.create_task(_addresses(names, "a")) for _ in range(20)]
-    await asyncio.sleep(0.01)
+    while not table.asked:
+        await asyncio.sleep(0)
     waiting[0].cancel()
     await asyncio.sleep(0)
-    go.set()
+    table.gate.set()
 
     assert await asyncio.gather(*waiting[1:]) == [["1.2.3.4"]] * 19
-    assert asked == ["a"]
+    assert table.asked == ["a"]
     await names.close()
 
 
-async def test_hanging_name_servers_block_no_other_domain() -> None:
-    """A wildcard has any number of names; and a thread is busy until the system gives up, not until we do."""
-    hangs, asked = threading.Event(), []
+async def test_a_name_whose_addresses_do_not_respond_is_looked_up_without_any_cache() -> None:
+    table = Table(a=("1.2.3.4",))
+    names = DnsResolver(OPEN, clock=ManualClock(), names=table)
+    await names.prefetch("a")
 
-    def look(host: str) -> Sequence[str]:
-        asked.append(host)
-        if host.endswith("tar.test"):
-            hangs.wait(20)
-        return ("1.2.3.4",)
+    names.forget("a")
+    names.forget("never-seen")
+    await names.prefetch("a")
+    await names.prefetch("a")
 
-    options = DnsOptions(threads=16, timeout_seconds=0.2)
-    names = DnsResolver(OPEN, clock=ManualClock(), lookup=look, options=options)
-    try:
-        await asyncio.gather(*(names.prefetch(f"n{number}.tar.test") for number in range(50)))
-        assert await _addresses(names, "well.test") == ["1.2.3.4"]
-        assert len(asked) == 16 // DOMAIN_SHARE + 1
-    finally:
-        hangs.set()
-    while await _is_held_up(names, "again.tar.test"):
-        await asyncio.sleep(0)
+    assert (table.asked, table.fresh) == (["a", "a"], ["a"])
     await names.close()
 
 
-async def _is_held_up(names: DnsResolver, host: str) -> bool:
-    names.forget(host)
-    try:
-        await names.resolve(host, 80)
-    except FetchFailure:
-        return True
-    return False
+async def test_search_domains_complete_the_names_of_operators_alone() -> None:
+    table = Table(proxy=("10.0.0.1",))
+    names = DnsResolver(OPEN, clock=ManualClock(), names=table)
+
+    assert await names.resolve_unchecked("proxy") == ("10.0.0.1",)
+    await names.prefetch("proxy.")
+
+    assert table.asked == ["proxy+", "proxy"]
+    await names.close()
 
 
 async def test_failures_are_dropped_when_the_network_has_changed() -> None:
     """A name that could not be resolved while we were offline may exist."""
-    clock, table = ManualClock(), Table(a=OSError(-3, "try again"), b=("1.2.3.4",))
-    names = DnsResolver(OPEN, clock=clock, lookup=table, options=DnsOptions(negative_ttl_seconds=600))
+    clock, table = ManualClock(), Table(a=ErrorClass.DNS_FAILED, b=("1.2.3.4",))
+    names = DnsResolver(OPEN, clock=clock, names=table, options=DnsOptions(negative_ttl_seconds=600))
     with pytest.raises(FetchFailure):
         await names.resolve("a", 80)
     await names.resolve("b", 80)
@@ -150,7 +162,7 @@ async def test_failures_are_dropped_when_the_network_has_changed() -> None:
 
 async def test_the_number_of_cached_names_is_limited() -> None:
     table = Table(a=("1.1.1.1",), b=("1.1.1.2",), c=("1.1.1.3",))
-    names = DnsResolver(OPEN, clock=ManualClock(), lookup=table, options=DnsOptions(max_names=2))
+    names = DnsResolver(OPEN, clock=ManualClock(), names=table, options=DnsOptions(max_names=2))
 
     for host in ("a", "b", "a", "c", "a", "b"):
         await names.prefetch(host)
@@ -162,14 +174,12 @@ async def test_the_number_of_cached_names_is_limited() -> None:
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST.", "a.localhost", "a.b.LocalHost."])
 async def test_localhost_is_loopback_without_a_lookup(host: str) -> None:
     """RFC 6761: a name server that answers for it is wrong or worse."""
-    names = DnsResolver(OPEN, clock=ManualClock(), lookup=Table())
+    names = DnsResolver(OPEN, clock=ManualClock(), names=Table())
 
     assert is_loopback_name(host)
     assert await _addresses(names, host) == ["127.0.0.1"]
     with pytest.raises(FetchFailure) as raised:
-        await DnsResolver(AddressGuard(AddressPolicy()), clock=ManualClock(), lookup=Table()).resolve(
-            host, 80
-        )
+        await DnsResolver(AddressGuard(AddressPolicy()), clock=ManualClock(), names=Table()).resolve(host, 80)
     assert raised.value.error_class == "refused_address"
     await names.close()
 

@@ -53,7 +53,7 @@ class CrawlSettings(SettingsArea):
     PREFIX: ClassVar[str] = "STRIDER_"
 
     allow_private: bool = False
-    """Crawl loopback and private addresses, on any port; metadata addresses are never crawled."""
+    """Crawl loopback (any port) and private addresses (FETCHER_PORTS); metadata addresses never are."""
     host_delay_seconds: Annotated[Seconds, EnvironmentVariable("STRIDER_HOST_DELAY")] = 1.0
     """Crawl delay of hosts whose specs set none; a spec may set less, robots.txt may only make it longer."""
     group_by: Annotated[Literal["host", "domain"], BeforeValidator(lowercase)] = "host"

@@ -5,7 +5,7 @@ a value of `response_models`; `body_limits` decides how much of the body is read
 means, with `outcome_mapping`, `redirects`, `retry_after` and `robots_body`.
 """
 
-from .address_policy import AddressPolicy, Network, url_refusal
+from .address_policy import AddressPolicy, Network, is_loopback_name, url_refusal
 from .body_limits import BodyPolicy, decide_body_policy, looks_like_markup, unsupported_type
 from .cookies import Cookie, build_cookie_header, parse_set_cookies, update_jar
 from .outcome import (
@@ -63,6 +63,7 @@ __all__ = [
     "decode_head",
     "decode_robots_body",
     "interpret_result",
+    "is_loopback_name",
     "is_redirect",
     "looks_like_markup",
     "max_inline_body_bytes",

@@ -26,7 +26,7 @@ class AddressPolicy:
     """Addresses that a deployment allows beyond the public internet."""
 
     allow_private: bool = False
-    """Allow every private address, on every port."""
+    """Allow every private address; ports stay limited, but for loopback."""
     allowed_networks: tuple[Network, ...] = ()
     """Private networks that are allowed."""
     allowed_ports: frozenset[int] = frozenset()
@@ -43,8 +43,14 @@ class AddressPolicy:
         return None if refused is not None and self._is_in_allowed_network(address) else refused
 
     def is_port_allowed(self, url: str) -> bool:
-        """Whether the port of a normalized URL may be fetched from."""
-        return self.allow_private or not self.allowed_ports or _port_of(url) in self.allowed_ports
+        """Whether the port of a normalized URL may be fetched from.
+
+        Where private addresses are allowed, loopback is on every port: it is this machine, and what serves
+        there is its operator's. Other private addresses have databases and the like on theirs.
+        """
+        if not self.allowed_ports or _port_of(url) in self.allowed_ports:
+            return True
+        return self.allow_private and is_loopback_host(host_of(url))
 
     def _is_in_allowed_network(self, address_text: str) -> bool:
         if not self.allowed_networks or address_kind(address_text) == CLOUD_METADATA:
@@ -54,6 +60,20 @@ class AddressPolicy:
         except ValueError:
             return False
         return any(address in network for network in self.allowed_networks)
+
+
+def is_loopback_name(host: str) -> bool:
+    """Whether a name means this machine (RFC 6761), so that no name server is asked."""
+    name = host.removesuffix(".").lower()
+    return name == "localhost" or name.endswith(".localhost")
+
+
+def is_loopback_host(host: str) -> bool:
+    """Whether a host as it stands in a URL is this machine by its name or address."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return is_loopback_name(host)
 
 
 def url_refusal(url: str, *, policy: AddressPolicy) -> FailedFetch | None:

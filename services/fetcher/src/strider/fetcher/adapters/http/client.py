@@ -41,6 +41,7 @@ from .address_guard import AddressGuard
 from .connector import ConnectorOptions, HttpConnector, receive_buffer_bytes
 from .deadlines import RequestLimits
 from .dns import DnsOptions, DnsResolver
+from .name_servers import NameServers
 from .request_runner import RequestRunner
 
 MIB: Final = 1024 * 1024
@@ -137,7 +138,9 @@ def open_fetch_client(
     without it they are kept in memory.
     """
     guard = AddressGuard(address_policy_of(settings), has_contact=bool(settings.crawl.contact))
-    resolver = DnsResolver(guard, clock=clock, options=_dns_options(settings))
+    resolver = DnsResolver(
+        guard, clock=clock, options=_dns_options(settings), names=NameServers(settings.dns_servers)
+    )
     connector = HttpConnector(resolver, guard, options=_connector_options(settings))
     budget = BodyBudget(settings.in_flight_mb * MIB)
     runner = RequestRunner(
@@ -151,9 +154,7 @@ def open_fetch_client(
     )
     checks = ConnectivityOptions(settings.network_checks, check_seconds=settings.network_check_seconds)
     connectivity = ConnectivityMonitor(checks, clock=clock, on_change=resolver.forget_failures)
-    proxies = None
-    if settings.proxies_enabled:
-        proxies = _open_proxy_pool(settings, connector.proxy_connector, clock=clock)
+    proxies = _open_proxy_pool(settings, connector.proxy_connector, clock=clock)
     return FetchClient(
         runner,
         lease_marker=LeaseMarker(marks, clock=clock, process_name=process_name),
@@ -174,7 +175,11 @@ def _identity(settings: FetcherSettings) -> CrawlerIdentity:
     )
 
 
-def _open_proxy_pool(settings: FetcherSettings, connector: ProxyConnector, *, clock: Clock) -> ProxyPool:
+def _open_proxy_pool(
+    settings: FetcherSettings, connector: ProxyConnector, *, clock: Clock
+) -> ProxyPool | None:
+    if not settings.proxies_enabled:
+        return None
     rate_windows = RateWindows(max_requests=settings.proxy_requests_per_second)
     pool = ProxyPool(clock=clock, windows=rate_windows, check_proxy=connector.check_proxy)
     pool.replace_all((parse_proxy_url(url.get_secret_value()), ProxyHealth()) for url in settings.proxy_urls)
@@ -199,10 +204,10 @@ def address_policy_of(settings: FetcherSettings) -> AddressPolicy:
 
 def _dns_options(settings: FetcherSettings) -> DnsOptions:
     return DnsOptions(
-        ttl_seconds=settings.dns_ttl_seconds,
+        min_ttl_seconds=min(settings.dns_min_ttl_seconds, settings.dns_ttl_seconds),
+        max_ttl_seconds=settings.dns_ttl_seconds,
         negative_ttl_seconds=settings.dns_negative_ttl_seconds,
         timeout_seconds=settings.dns_timeout_seconds,
-        threads=settings.dns_threads,
     )
 
 

@@ -1,59 +1,47 @@
-"""DNS resolution: cached, limited in threads, and guarded against forbidden addresses.
+"""DNS resolution: cached for the TTL of a name, and guarded against forbidden addresses.
 
-The system's resolver runs in threads, once for any number of requests for a name. It reports no TTL, so
-addresses are cached for a set time and failures for a shorter one. Every address of a name is checked: a
-single forbidden one refuses the name, as a mix of both is an attack.
+A name is looked up once for any number of requests. Its addresses are cached for its TTL, within bounds, and
+failures for a shorter time. Every address of a name is checked: a single forbidden one refuses the name, as a
+mix of both is an attack. The lookup itself is in `name_servers`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from strider.contracts.generated.enums import ErrorClass
+from strider.fetcher.core import is_loopback_name
 from strider.messaging.ports import Clock
-from strider.urls import registrable_domain
 
 from .address_guard import AddressGuard
 from .error_mapping import FetchFailure
+from .name_servers import NameLookup, NameLookupError, NameServers, ResolvedName
 from .timeline import CURRENT_TIMELINE
 
-DnsLookup = Callable[[str], Sequence[str]]
-"""Looks up the addresses of a name; may block, raises OSError."""
-
 LOOPBACK_ADDRESSES: Final = ("127.0.0.1",)
-MAX_ADDRESSES: Final = 8
-"""Of one name; more addresses do not make a site easier to reach."""
 
-DOMAIN_SHARE: Final = 8
-"""One domain may use at most this fraction of the threads: a wildcard has any number of names."""
-
-_NOT_FOUND_ERRNOS: Final = frozenset({socket.EAI_NONAME})
-_NO_ADDRESS_ERRNOS: Final = frozenset(
-    {getattr(socket, "EAI_NODATA", -5), getattr(socket, "EAI_ADDRFAMILY", -9)}
-)
+LOCAL_FAILURE_SECONDS: Final = 1.0
+"""How long a failure of this machine or its name servers is cached: it is not the name's."""
 
 
 @dataclass(frozen=True, slots=True)
 class DnsOptions:
     """Limits of name resolution."""
 
-    ttl_seconds: float = 60.0
-    """How long addresses are cached."""
+    min_ttl_seconds: float = 5.0
+    """Shortest time for which addresses are cached."""
+    max_ttl_seconds: float = 300.0
+    """Longest time for which addresses are cached."""
     negative_ttl_seconds: float = 10.0
     timeout_seconds: float = 10.0
     max_names: int = 20_000
     """Cached names; the least recently used is dropped first."""
-    threads: int = 32
-    """Concurrent lookups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +52,12 @@ class _DnsCacheEntry:
     addresses: tuple[str, ...] = ()
     error_class: ErrorClass | None = None
     message: str = ""
+    is_forgotten: bool = False
+    """Whether its addresses did not respond, so that it has to be looked up without any cache."""
 
 
-@dataclass(slots=True)
-class _DomainThreads:
-    """Threads that one domain may use, and the number of its users and waiters."""
-
-    free_threads: asyncio.Semaphore
-    users: int = 0
+_NameKey = tuple[str, bool]
+"""A name, and whether search domains are appended to it."""
 
 
 class DnsResolver(AbstractResolver):
@@ -83,36 +69,39 @@ class DnsResolver(AbstractResolver):
         *,
         clock: Clock,
         options: DnsOptions | None = None,
-        lookup: DnsLookup | None = None,
+        names: NameLookup | None = None,
     ) -> None:
         self._guard = guard
         self._clock = clock
         self._options = options or DnsOptions()
-        self._lookup = lookup or lookup_with_system
-        self._threads = ThreadPoolExecutor(self._options.threads, thread_name_prefix="names")
-        self._cache: OrderedDict[str, _DnsCacheEntry] = OrderedDict()
-        self._lookups: dict[str, asyncio.Task[_DnsCacheEntry]] = {}
-        self._threads_by_domain: dict[str, _DomainThreads] = {}
-        """By registrable domain, while its names are being looked up."""
-        self._max_threads_per_domain = max(1, self._options.threads // DOMAIN_SHARE)
+        self._names = names or NameServers()
+        self._cache: OrderedDict[_NameKey, _DnsCacheEntry] = OrderedDict()
+        self._lookups: dict[_NameKey, asyncio.Task[_DnsCacheEntry]] = {}
 
     async def prefetch(self, host: str) -> None:
         """Resolve a name ahead of its use, which reports any failure."""
-        if not _is_address_literal(host) and self._cached(host) is None:
-            await self._lookup_once(host)
+        key = host, False
+        if not _is_address_literal(host) and self._cached(key) is None:
+            await self._lookup_once(key)
 
     def forget(self, host: str) -> None:
         """Drop a name whose addresses did not respond: its site may have moved."""
-        self._cache.pop(host, None)
+        key = host, False
+        if (entry := self._cache.get(key)) is not None:
+            self._cache[key] = replace(entry, expires_at=float("-inf"), is_forgotten=True)
 
     def forget_failures(self) -> None:
         """Drop all failed names: the network has changed."""
-        for host in [host for host, entry in self._cache.items() if entry.error_class is not None]:
-            del self._cache[host]
+        for key in [key for key, entry in self._cache.items() if entry.error_class is not None]:
+            del self._cache[key]
 
     async def resolve_unchecked(self, host: str) -> tuple[str, ...]:
-        """Return the addresses of a host of the operator's choice, unchecked; raises FetchFailure."""
-        entry = self._cached(host) or await self._lookup_once(host)
+        """Return the addresses of a host of the operator's choice, unchecked; raises FetchFailure.
+
+        Its name may be one that the machine's search domains complete.
+        """
+        key = host, True
+        entry = self._cached(key) or await self._lookup_once(key)
         if entry.error_class is not None:
             raise FetchFailure(entry.error_class, entry.message)
         return entry.addresses
@@ -123,11 +112,11 @@ class DnsResolver(AbstractResolver):
         """Return the addresses to connect to (aiohttp's interface); raises FetchFailure."""
         del family  # both families are looked up: an address of the wrong one fails by itself
         timeline, started_at = CURRENT_TIMELINE.get(), self._clock.monotonic()
-        entry = self._cached(host)
+        entry = self._cached((host, False))
         if entry is None:
             if timeline is not None:
                 timeline.is_resolving = True
-            entry = await self._lookup_once(host)
+            entry = await self._lookup_once((host, False))
         if timeline is not None:
             timeline.is_resolving = False
             timeline.dns_seconds += self._clock.monotonic() - started_at
@@ -139,10 +128,10 @@ class DnsResolver(AbstractResolver):
         return [_resolve_result(host, address, port) for address in entry.addresses]
 
     async def close(self) -> None:
-        """Start no more lookups; running ones end by themselves."""
+        """Cancel all lookups."""
         for task in self._lookups.values():
             task.cancel()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._names.close()
 
     def _refusal_of(self, entry: _DnsCacheEntry) -> FetchFailure | None:
         if entry.error_class is not None:
@@ -152,108 +141,62 @@ class DnsResolver(AbstractResolver):
                 return refusal
         return None
 
-    def _cached(self, host: str) -> _DnsCacheEntry | None:
-        entry = self._cache.get(host)
+    def _cached(self, key: _NameKey) -> _DnsCacheEntry | None:
+        entry = self._cache.get(key)
         if entry is None or entry.expires_at < self._clock.monotonic():
             return None
-        self._cache.move_to_end(host)
+        self._cache.move_to_end(key)
         return entry
 
-    async def _lookup_once(self, host: str) -> _DnsCacheEntry:
+    async def _lookup_once(self, key: _NameKey) -> _DnsCacheEntry:
         """Look a name up, or join a running lookup; cancelling one waiter does not stop the others."""
-        task = self._lookups.get(host)
+        task = self._lookups.get(key)
         if task is None:
-            task = self._lookups[host] = asyncio.create_task(self._resolve_name(host))
-            task.add_done_callback(lambda _: self._lookups.pop(host, None))
+            task = self._lookups[key] = asyncio.create_task(self._resolve_name(key))
+            task.add_done_callback(lambda _: self._lookups.pop(key, None))
         return await asyncio.shield(task)
 
-    async def _resolve_name(self, host: str) -> _DnsCacheEntry:
+    async def _resolve_name(self, key: _NameKey) -> _DnsCacheEntry:
+        host, searches = key
         if is_loopback_name(host):
-            return self._cache_addresses(host, LOOPBACK_ADDRESSES)
-        domain = registrable_domain(host)
+            return self._cache_addresses(key, ResolvedName(LOOPBACK_ADDRESSES, self._options.max_ttl_seconds))
+        before = self._cache.get(key)
+        is_fresh = before is not None and before.is_forgotten
         try:
             async with asyncio.timeout(self._options.timeout_seconds):
-                addresses = await self._lookup_in_thread(host, domain)
+                found = await self._names.lookup(host.removesuffix("."), searches=searches, is_fresh=is_fresh)
         except TimeoutError:
             return self._cache_failure(
-                host, ErrorClass.DNS_TIMEOUT, "the name servers did not respond in time"
+                key, ErrorClass.DNS_TIMEOUT, "the name servers did not respond in time"
             )
-        except (OSError, UnicodeError) as error:
-            return self._cache_failure(host, _dns_error_class(error), str(error)[:200])
-        if not addresses:
-            return self._cache_failure(host, ErrorClass.DNS_EMPTY, "the name has no address")
-        return self._cache_addresses(host, tuple(dict.fromkeys(addresses))[:MAX_ADDRESSES])
+        except NameLookupError as error:
+            return self._cache_failure(key, error.error_class, error.message[:200])
+        if not found.addresses:
+            return self._cache_failure(key, ErrorClass.DNS_EMPTY, "the name has no address")
+        return self._cache_addresses(key, found)
 
-    async def _lookup_in_thread(self, host: str, domain: str) -> Sequence[str]:
-        """Look a name up in a thread, once its domain has one free.
+    def _cache_addresses(self, key: _NameKey, found: ResolvedName) -> _DnsCacheEntry:
+        options = self._options
+        seconds = min(max(found.ttl_seconds, options.min_ttl_seconds), options.max_ttl_seconds)
+        return self._store(key, _DnsCacheEntry(self._clock.monotonic() + seconds, found.addresses))
 
-        So name servers that hang block no other domain. A thread is busy until the system gives
-        up, even if the lookup has timed out.
-        """
-        loop = asyncio.get_running_loop()
-        domain_threads = self._threads_by_domain.setdefault(
-            domain, _DomainThreads(asyncio.Semaphore(self._max_threads_per_domain))
-        )
-        domain_threads.users += 1
-        try:
-            await domain_threads.free_threads.acquire()
-        except asyncio.CancelledError:
-            self._leave_domain(domain, domain_threads)
-            raise
+    def _cache_failure(self, key: _NameKey, error_class: ErrorClass, message: str) -> _DnsCacheEntry:
+        seconds = self._options.negative_ttl_seconds
+        if error_class is ErrorClass.OFFLINE:
+            seconds = min(seconds, LOCAL_FAILURE_SECONDS)
+        until = self._clock.monotonic() + seconds
+        return self._store(key, _DnsCacheEntry(until, error_class=error_class, message=message))
 
-        def free(_: object) -> None:
-            with contextlib.suppress(RuntimeError):  # the event loop has ended before the lookup
-                loop.call_soon_threadsafe(self._leave_domain, domain, domain_threads, True)  # noqa: FBT003  # passed on to the callback
-
-        lookup = self._threads.submit(self._lookup, host)
-        lookup.add_done_callback(free)
-        return await asyncio.wrap_future(lookup)
-
-    def _leave_domain(self, domain: str, domain_threads: _DomainThreads, had_thread: bool = False) -> None:
-        if had_thread:
-            domain_threads.free_threads.release()
-        domain_threads.users -= 1
-        if not domain_threads.users:
-            del self._threads_by_domain[domain]
-
-    def _cache_addresses(self, host: str, addresses: tuple[str, ...]) -> _DnsCacheEntry:
-        return self._store(
-            host, _DnsCacheEntry(self._clock.monotonic() + self._options.ttl_seconds, addresses)
-        )
-
-    def _cache_failure(self, host: str, error_class: ErrorClass, message: str) -> _DnsCacheEntry:
-        until = self._clock.monotonic() + self._options.negative_ttl_seconds
-        return self._store(host, _DnsCacheEntry(until, error_class=error_class, message=message))
-
-    def _store(self, host: str, entry: _DnsCacheEntry) -> _DnsCacheEntry:
-        self._cache[host] = entry
-        self._cache.move_to_end(host)
+    def _store(self, key: _NameKey, entry: _DnsCacheEntry) -> _DnsCacheEntry:
+        self._cache[key] = entry
+        self._cache.move_to_end(key)
         while len(self._cache) > self._options.max_names:
             self._cache.popitem(last=False)
         return entry
 
 
-def lookup_with_system(host: str) -> tuple[str, ...]:
-    """Look a name up with the system's resolver; blocks."""
-    infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    return tuple(str(info[0]) for _, _, _, _, info in infos)
-
-
-def is_loopback_name(host: str) -> bool:
-    """Whether a name means this machine (RFC 6761), so that no name server is asked."""
-    name = host.removesuffix(".").lower()
-    return name == "localhost" or name.endswith(".localhost")
-
-
 def _is_address_literal(host: str) -> bool:
     return ":" in host or host.startswith("[") or host[-1:].isdigit()
-
-
-def _dns_error_class(error: Exception) -> ErrorClass:
-    number = getattr(error, "errno", None)
-    if number in _NOT_FOUND_ERRNOS or isinstance(error, UnicodeError):
-        return ErrorClass.DNS_NOT_FOUND
-    return ErrorClass.DNS_EMPTY if number in _NO_ADDRESS_ERRNOS else ErrorClass.DNS_FAILED
 
 
 def _resolve_result(host: str, address: str, port: int) -> ResolveResult:
