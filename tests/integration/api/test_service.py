@@ -285,7 +285,10 @@ async def test_requests_under_way_are_finished(topics: str, start: Start, databa
     [
         pytest.param({"STRIDER_API_HOST": "0.0.0.0"}, 4, "set STRIDER_API_TOKEN", id="open-to-all"),
         pytest.param(
-            {"STRIDER_API_HOST": "192.0.2.1", "STRIDER_API_TOKEN": "t"}, 4, "is not available", id="not-ours"
+            {"STRIDER_API_HOST": "192.0.2.1", "STRIDER_API_TOKEN": "0123456789abcdef"},
+            4,
+            "is not available",
+            id="not-ours",
         ),
         pytest.param({"STRIDER_API_PORT": "taken"}, 4, "is not available", id="taken"),
     ],
@@ -306,15 +309,15 @@ async def test_an_address_that_must_not_be_is_refused(
 
 async def test_with_a_token_any_address_will_do(topics: str, start: Start, database: str) -> None:
     """And the token is asked for."""
-    process = start(topics, database, STRIDER_API_HOST="0.0.0.0", STRIDER_API_TOKEN="s3cret-token")
+    process = start(topics, database, STRIDER_API_HOST="0.0.0.0", STRIDER_API_TOKEN="s3cret-token-of-16")
     async with await ready(process) as client:
         port = client.base_url.port
         near = f"http://127.0.0.1:{port}/api/v1/pages"
         refused = await client.get(near)
-        let_in = await client.get(near, headers={"authorization": "Bearer s3cret-token"})
+        let_in = await client.get(near, headers={"authorization": "Bearer s3cret-token-of-16"})
 
     assert (refused.status_code, let_in.status_code) == (401, 200)
-    assert "s3cret-token" not in process.log.read_text()
+    assert "s3cret-token-of-16" not in process.log.read_text()
 
 
 @pytest.mark.req("S1.1.2")
@@ -339,11 +342,11 @@ async def test_health_is_public_and_the_port_is_8060_where_nothing_else_is_set(
         timeout=60,
     )
     printed = (await printing).stdout
-    process = start(topics, database, STRIDER_API_TOKEN="s3cret-token")
+    process = start(topics, database, STRIDER_API_TOKEN="s3cret-token-of-16")
     async with await ready(process) as client:
         health = await client.get("/health")
         pages = [await client.get(path) for path in ("/api/v1/pages", "/api/pages")]
-        named = await client.get("/api/v1/pages", headers={"authorization": "Bearer s3cret-token"})
+        named = await client.get("/api/v1/pages", headers={"authorization": "Bearer s3cret-token-of-16"})
 
     assert "STRIDER_API_PORT=8060 " in printed
     assert (health.status_code, [each.status_code for each in pages]) == (200, [401, 401])

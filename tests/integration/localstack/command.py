@@ -100,6 +100,16 @@ class Command:
         folder = self.directory / ".strider" / "logs"
         return "".join(f"\n== {log.name}\n{log.read_text()[-1500:]}" for log in folder.glob("*.log"))
 
+    def readable_by_others(self) -> dict[str, str]:
+        """Files and folders of the stack that another account could read or write, with their modes.
+
+        What lies below a folder that others cannot enter is listed as well.
+        """
+        places = [self.home.root / name for name in ("data", "logs", "run")]
+        found = [place for each in places for place in (each, *each.rglob("*"))]
+        modes = {place: place.stat().st_mode for place in found if not place.is_symlink()}
+        return {str(place): oct(mode & 0o777) for place, mode in modes.items() if mode & 0o066}
+
     def variables(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if name not in OF_OTHERS}
         return {**kept, "NO_COLOR": "1", "COLUMNS": "300", **self.environment}

@@ -46,7 +46,11 @@ def _environment(name: str, stack: ServerStack, dsn: str, place: Path) -> dict[s
     if name in KEYED_SERVICES:
         here |= OWNER_SETTINGS
     if name == "api":
-        here |= {"STRIDER_API_HOST": "127.0.0.1", "STRIDER_API_PORT": "0", "STRIDER_API_TOKEN": "t"}
+        here |= {
+            "STRIDER_API_HOST": "127.0.0.1",
+            "STRIDER_API_PORT": "0",
+            "STRIDER_API_TOKEN": "0123456789abcdef",
+        }
     assert said.keys() == here.keys()
     return {"PATH": os.environ["PATH"], **here}
 

@@ -10,8 +10,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+import redis
 
 from strider.localstack.process.identity import is_alive
 from strider.localstack.process.os_user import can_access, choose_os_user, give_directory
@@ -288,3 +290,45 @@ def _pythons() -> Iterator[str]:
     yield sys.executable
     if found := shutil.which(f"python3.{sys.version_info.minor}", path="/usr/bin:/usr/local/bin"):
         yield found
+
+
+def test_no_other_account_can_read_what_a_stack_writes(place: Path) -> None:
+    """Whatever the umask of the shell is: specs with tokens, cookies and pages lie there."""
+    before = os.umask(0)
+    try:
+        (place / ".strider" / "data" / "redis").mkdir(parents=True)  # of an earlier version
+        with a_stack(place, "--only", "redis") as command:
+            found = command.readable_by_others()
+            data = [each.name for each in (command.home.data("redis")).rglob("*")]
+    finally:
+        os.umask(before)
+
+    assert "appendonlydir" in data
+    assert found == {}
+
+
+def test_valkey_needs_the_password_and_refuses_to_be_emptied(place: Path) -> None:
+    """Any account of the machine reaches its port."""
+    with a_stack(place, "--only", "redis") as command:
+        url = command.status("--show-secrets")["endpoints"]["redis"]
+        masked = command.status()["endpoints"]["redis"]
+        password = urlsplit(url).password or ""
+        with pytest.raises(redis.AuthenticationError):
+            redis.Redis.from_url(url.replace(f":{password}@", "")).ping()
+        client = redis.Redis.from_url(url)
+        assert client.ping()
+        for refused in (
+            ("FLUSHALL",),
+            ("FLUSHDB",),
+            ("CONFIG", "SET", "appendonly", "no"),
+            ("REPLICAOF", "127.0.0.1", "1"),
+            ("SHUTDOWN", "NOSAVE"),
+        ):
+            with pytest.raises(redis.exceptions.NoPermissionError):
+                client.execute_command(*refused)
+        client.close()
+        arguments = Path(f"/proc/{command.pids()['redis']}/cmdline").read_text()
+
+    assert len(password) >= 16
+    assert password not in masked
+    assert password not in arguments

@@ -32,7 +32,7 @@ def test_everything_is_ready_and_shows_its_address(whole: Command) -> None:
     assert sorted(told["endpoints"]) == ["api", "kafka", "objects", "postgres", "redis"]
     assert re.fullmatch(r"127\.0\.0\.1:\d+", told["endpoints"]["kafka"])
     assert re.fullmatch(r"postgresql://strider:…@127\.0\.0\.1:\d+/strider", told["endpoints"]["postgres"])
-    assert re.fullmatch(r"redis://127\.0\.0\.1:\d+/0", told["endpoints"]["redis"])
+    assert re.fullmatch(r"redis://:…@127\.0\.0\.1:\d+/0", told["endpoints"]["redis"])
     assert told["endpoints"]["objects"].startswith("file:///")
     assert [(each["name"], each["state"], each["restarts"]) for each in told["processes"]] == [
         *((name, "ready", 0) for name in [*PARTS, "echo", "tally"]),
@@ -40,6 +40,10 @@ def test_everything_is_ready_and_shows_its_address(whole: Command) -> None:
         ("migrations", "done", 0),
     ]
     assert all({"name", "pid", "state", "since", "restarts"} <= each.keys() for each in told["processes"])
+
+
+def test_no_other_account_can_read_what_servers_and_services_write(whole: Command) -> None:
+    assert whole.readable_by_others() == {}
 
 
 def test_only_the_loopback_address_is_listened_on(whole: Command) -> None:

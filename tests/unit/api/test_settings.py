@@ -18,7 +18,11 @@ def test_defaults_listen_to_this_machine_alone() -> None:
 
 def test_all_processes_may_share_one_environment() -> None:
     """A token for the API in everybody's file must not keep the others from starting."""
-    shared = {"STRIDER_API_TOKEN": "t", "STRIDER_API_HOST": "0.0.0.0", "STRIDER_API_MAX_SEEDS": "5"}
+    shared = {
+        "STRIDER_API_TOKEN": "0123456789abcdef",
+        "STRIDER_API_HOST": "0.0.0.0",
+        "STRIDER_API_MAX_SEEDS": "5",
+    }
 
     assert load_settings(EchoSettings, shared).settings == EchoSettings()
     assert load_settings(ApiSettings, shared).settings.max_seeds == 5
@@ -36,3 +40,13 @@ def test_each_variable_is_listed_once() -> None:
         for variable in ("STRIDER_API_PORT", "STRIDER_API_TOKEN"):
             assert sum(line.startswith(variable) for line in begins) == 1
     assert "STRIDER_API_PORT" in render_help("echo", EchoSettings)
+
+
+@pytest.mark.parametrize("token", ["t", "0123456789abcde"])
+def test_a_token_that_can_be_guessed_is_refused_without_being_printed(token: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load_settings(ApiSettings, {"STRIDER_API_TOKEN": token})
+
+    assert "STRIDER_API_TOKEN" in str(refused.value)
+    assert "is shorter than 16 characters; make one with: openssl rand -hex 32" in str(refused.value)
+    assert repr(token) not in str(refused.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -168,3 +169,18 @@ async def test_a_save_that_is_cancelled_leaves_a_consistent_state(tmp_path: Path
 def test_what_shards_are_rebuilt_from_is_compacted() -> None:
     """By declaration, not by a list here."""
     assert FRONTIER.name in COMPACTED - TABLES
+
+
+def test_no_other_account_can_read_the_state(tmp_path: Path) -> None:
+    """It holds the crawl's headers, with cookies and tokens, and its pages."""
+    before = os.umask(0)
+    try:
+        path = asyncio.run(saved(tmp_path))
+    finally:
+        os.umask(before)
+
+    written = [each for each in tmp_path.iterdir() if each.name.startswith(path.name)]
+    assert path.with_name(f"{path.name}.objects") in written
+    assert {each.name: oct(each.stat().st_mode & 0o077) for each in written} == dict.fromkeys(
+        (each.name for each in written), "0o0"
+    )

@@ -221,3 +221,17 @@ def test_lines_with_a_job_are_captured_as_they_were_written() -> None:
 
     assert captured == [written(stream)[1]]
     assert captured[0]["why"] == "***"
+
+
+@pytest.mark.parametrize("secret", ["x", "pw", "a.b", "long-secret"])
+def test_a_secret_of_any_length_is_removed(secret: str) -> None:
+    """A short one where it stands alone; what merely contains its letters stays readable."""
+    stream = configured(secrets=[secret])
+
+    logger("a").emit(
+        an_event("Failed"), part="xylophone pwned", why=f"login with {secret} failed", nested=[secret]
+    )
+
+    (line,) = written(stream)
+    assert (line["why"], line["nested"]) == ("login with *** failed", ["***"])
+    assert line["part"] == "xylophone pwned"

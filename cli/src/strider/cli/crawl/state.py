@@ -114,6 +114,10 @@ class CrawlState:
 
     def attach(self, broker: InProcessBroker) -> None:
         """Save this broker from now on; a saved state is restored into it."""
+        try:
+            self.objects_folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as failure:
+            raise BadCrawlRequest(f"--resume: {self.objects_folder}: {failure.strerror}") from failure
         self._snapshots = SnapshotTaker(broker, compacted=COMPACTED)
         if not self._file.is_empty():
             try:

@@ -21,7 +21,7 @@ from .directories import StackDirectory, hold_lock, is_locked, lock_holder
 from .errors import StackFailure, StackNotReady
 from .plan.endpoints import check_reachable, common_settings, external_endpoints
 from .plan.owner_key import configured_owner_key
-from .process.child import ChildProcess, last_log_lines, open_private
+from .process.child import PRIVATE_UMASK, ChildProcess, last_log_lines, open_private
 from .process.identity import is_alive
 from .process.orphans import end_orphans, find_orphans, remove_pid_files
 from .process.os_user import choose_os_user
@@ -188,6 +188,7 @@ def _start_supervisor(home: StackDirectory, environment: Mapping[str, str]) -> N
             stdout=file,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            umask=PRIVATE_UMASK,
         )
     until = time.monotonic() + SUPERVISOR_START_SECONDS
     while not is_locked(home.supervisor_lock):

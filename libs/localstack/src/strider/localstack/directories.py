@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from .errors import SetupFailure, StackBusy
-from .process.child import PRIVATE_MODE
+from .process.child import PRIVATE_DIRECTORY_MODE, PRIVATE_MODE, make_private_directory
 from .process.identity import ProcessIdentity, identify, is_alive
 
 FOLDER: Final = ".strider"
@@ -64,6 +64,8 @@ class StackDirectory:
             for folder in ("data", "logs", "run"):
                 (self.root / folder).mkdir(parents=True, exist_ok=True)
             owner = self.root.stat().st_uid
+            if owner == os.geteuid():
+                self._close_to_others()
         except OSError as failure:
             raise SetupFailure(
                 f"{self.root} cannot be made ({failure.strerror})",
@@ -74,6 +76,17 @@ class StackDirectory:
                 f"{self.root} belongs to user number {owner}, and this is user number {os.geteuid()}",
                 remedy="start it as that user, or name another place by STRIDER_HOME",
             )
+
+    def _close_to_others(self) -> None:
+        for folder in ("logs", "run"):
+            make_private_directory(self.root / folder)
+        # As root, PostgreSQL runs as another user, who has to reach its own folder in it.
+        (self.root / "data").chmod(0o711 if owner_is_root() else PRIVATE_DIRECTORY_MODE)
+
+
+def owner_is_root() -> bool:
+    """Whether this process may act as any user."""
+    return os.geteuid() == 0
 
 
 def find_stack_directory(environment: Mapping[str, str], directory: Path) -> StackDirectory:

@@ -135,19 +135,26 @@ class StackPlan:
         place, ports = self.home.data, self.ports
         return {
             "kafka": lambda: build_kafka(place("kafka"), ports=ports, environment=self.environment),
-            "postgres": lambda: build_postgres(place("postgres"), ports=ports, password=self._password()),
-            "redis": lambda: build_valkey(place("redis"), ports=ports),
+            "postgres": lambda: build_postgres(
+                place("postgres"), ports=ports, password=self._database_password()
+            ),
+            "redis": lambda: build_valkey(place("redis"), ports=ports, password=self._password("redis")),
         }
 
-    def _password(self) -> str:
-        """Return the database's password: created once, stored beside the data that knows it."""
+    def _database_password(self) -> str:
+        """Return the database's password, which its data knows."""
         path = self.home.data("postgres.password")
+        if not path.exists() and (self.home.data("postgres") / "cluster").exists():
+            raise SetupFailure(
+                f"{path} is gone, and the database needs its password",
+                remedy="restore it, or start again by: strider down --wipe",
+            )
+        return self._password("postgres")
+
+    def _password(self, server: str) -> str:
+        """Return the password of a server: created once, stored beside its data."""
+        path = self.home.data(f"{server}.password")
         if not path.exists():
-            if (self.home.data("postgres") / "cluster").exists():
-                raise SetupFailure(
-                    f"{path} is gone, and the database needs its password",
-                    remedy="restore it, or start again by: strider down --wipe",
-                )
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
                 file.write(secrets.token_urlsafe(18))
         return path.read_text()

@@ -32,6 +32,9 @@ open either.
 START_TIME_TOLERANCE_SECONDS: Final = 2.0
 EXIT_POLL_SECONDS: Final = 0.02
 PRIVATE_MODE: Final = 0o600
+PRIVATE_DIRECTORY_MODE: Final = 0o700
+PRIVATE_UMASK: Final = 0o077
+"""Of everything that is started: crawl specs carry tokens, and data and logs carry pages."""
 KILL_TIMEOUT_SECONDS: Final = 10.0
 
 
@@ -94,6 +97,12 @@ class ChildProcess:
         self.wait(KILL_TIMEOUT_SECONDS)
 
 
+def make_private_directory(path: Path) -> None:
+    """Create a directory for its owner only; one that exists is closed to others."""
+    path.mkdir(parents=True, exist_ok=True)
+    path.chmod(PRIVATE_DIRECTORY_MODE)
+
+
 def open_private(path: Path, *, append: bool = False) -> FileIO:
     """Open a file for unbuffered writing; a new one is readable for its owner only."""
     flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else os.O_TRUNC)
@@ -116,6 +125,7 @@ def start_process(spec: LaunchSpec) -> ChildProcess:
                 stdout=pid_file,
                 stderr=log,
                 start_new_session=True,
+                umask=PRIVATE_UMASK,
                 **options,
             )
     except OSError as failure:

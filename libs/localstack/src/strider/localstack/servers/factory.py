@@ -89,9 +89,9 @@ def build_postgres(
     )
 
 
-def build_valkey(directory: Path, *, ports: Mapping[str, int]) -> ValkeyServer:
+def build_valkey(directory: Path, *, ports: Mapping[str, int], password: str = "") -> ValkeyServer:
     """Return the server of the working set."""
-    return ValkeyServer(directory=directory, port=ports["redis"], program=find_valkey())
+    return ValkeyServer(directory=directory, port=ports["redis"], program=find_valkey(), password=password)
 
 
 def _accessible_directory(directory: Path, account: OsUser) -> Path:

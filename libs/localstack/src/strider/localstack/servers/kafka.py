@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from strider.localstack.errors import SetupFailure
-from strider.localstack.process.child import LaunchSpec
+from strider.localstack.process.child import PRIVATE_UMASK, LaunchSpec, make_private_directory
 from strider.localstack.servers.ports import LOOPBACK
 from strider.localstack.servers.probes import probe_kafka
 
@@ -97,10 +97,10 @@ class KafkaServer:
 
     def prepare(self) -> None:
         """Write its settings, and format its log directory once."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        make_private_directory(self.directory)
         # A killed broker leaves unpacked codecs behind; the next one unpacks its own.
         shutil.rmtree(self.directory / "tmp", ignore_errors=True)
-        (self.directory / "tmp").mkdir()
+        make_private_directory(self.directory / "tmp")
         (self.directory / SETTINGS).write_text(self._settings(), "ascii")
         logging = files("strider.localstack").joinpath("data/log4j2.properties").read_text("ascii")
         (self.directory / "log4j2.properties").write_text(logging, "ascii")
@@ -141,6 +141,7 @@ class KafkaServer:
             text=True,
             check=False,
             timeout=FORMAT_SECONDS,
+            umask=PRIVATE_UMASK,
         )
         if formatted.returncode:
             said = (formatted.stderr.strip() or formatted.stdout.strip() or "nothing").splitlines()[-1]

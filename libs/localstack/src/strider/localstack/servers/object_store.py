@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from strider.localstack.errors import SetupFailure
+from strider.localstack.process.child import make_private_directory
 
 VARIABLE: Final = "OBJECT_STORE_URL"
 LOCAL_HOSTS: Final = frozenset({"", "localhost"})
@@ -15,7 +16,7 @@ LOCAL_HOSTS: Final = frozenset({"", "localhost"})
 
 def object_store_url(directory: Path) -> str:
     """Create the directory and return its URL."""
-    directory.mkdir(parents=True, exist_ok=True)
+    make_private_directory(directory)
     return directory.resolve().as_uri()
 
 

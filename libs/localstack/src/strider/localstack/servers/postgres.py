@@ -15,7 +15,13 @@ from pathlib import Path
 from typing import Final
 
 from strider.localstack.errors import SetupFailure
-from strider.localstack.process.child import START_TIME_TOLERANCE_SECONDS, ChildProcess, LaunchSpec
+from strider.localstack.process.child import (
+    PRIVATE_UMASK,
+    START_TIME_TOLERANCE_SECONDS,
+    ChildProcess,
+    LaunchSpec,
+    make_private_directory,
+)
 from strider.localstack.process.identity import identify, start_time_seconds
 from strider.localstack.process.os_user import OsUser, give_directory
 from strider.localstack.servers.ports import LOOPBACK
@@ -58,7 +64,7 @@ class PostgresServer:
         if self.os_user:
             give_directory(self.directory, self.os_user)
         else:
-            self.directory.mkdir(parents=True, exist_ok=True)
+            make_private_directory(self.directory)
         if self.cluster.exists():
             self._check_version()
             self._clear_stale_lock()
@@ -128,6 +134,7 @@ class PostgresServer:
             text=True,
             check=False,
             timeout=INITDB_TIMEOUT_SECONDS,
+            umask=PRIVATE_UMASK,
             **account,
         )
         if done.returncode:

@@ -10,6 +10,7 @@ Knows nothing of what the records mean.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -127,6 +128,11 @@ class SnapshotFile:
     def __init__(self, path: Path) -> None:
         """Open or create the file; raises SnapshotError where it is foreign or in use."""
         self._path = path
+        try:
+            # The log holds crawl specs, with cookies and tokens; SQLite gives its other files the same mode.
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        except OSError as failure:
+            raise SnapshotError(f"{path}: {failure.strerror}") from failure
         try:
             self._database = sqlite3.connect(path, timeout=1.0, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as failure:

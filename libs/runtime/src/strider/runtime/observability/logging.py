@@ -60,8 +60,8 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _MAX_DEPTH = 12
-_MIN_SECRET_CHARS = 4
-"""A shorter secret is no secret, and removing it would fill every line with stars."""
+_WORD_SECRET_CHARS = 4
+"""A shorter secret is removed where it stands as a whole word: it is a part of too many others."""
 
 
 def configure_logs(
@@ -139,8 +139,8 @@ class SecretScrubber:
     """Removes secrets from a line: by field name, by value, and from addresses."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        known = sorted((text for text in secrets if len(text) >= _MIN_SECRET_CHARS), key=len, reverse=True)
-        self._secrets = re.compile("|".join(map(re.escape, known))) if known else None
+        known = sorted({text for text in secrets if text}, key=len, reverse=True)
+        self._secrets = re.compile("|".join(map(_secret_pattern, known))) if known else None
 
     def __call__(self, _logger: Any, _method: str, event: LogFields) -> LogFields:
         return {name: self._value(name, value, 0) for name, value in event.items()}
@@ -170,6 +170,11 @@ class SecretScrubber:
         if self._secrets is not None:
             text = self._secrets.sub("***", text)
         return hide_password(text) if "://" in text and "@" in text else text
+
+
+def _secret_pattern(secret: str) -> str:
+    exact = re.escape(secret)
+    return exact if len(secret) >= _WORD_SECRET_CHARS else rf"(?<!\w){exact}(?!\w)"
 
 
 class _LineWriter:
