@@ -2,6 +2,8 @@
 
 from .addresses import is_loopback, is_own_name
 from .filters import (
+    KEY_PATTERN,
+    MAX_CURSOR_CHARACTERS,
     InvalidCursorError,
     InvalidFilterError,
     ListCursor,
@@ -19,6 +21,8 @@ from .serializers import decision_view, page_view
 
 __all__ = [
     "DECISION_COLUMNS",
+    "KEY_PATTERN",
+    "MAX_CURSOR_CHARACTERS",
     "InvalidBodyError",
     "InvalidCursorError",
     "InvalidFilterError",

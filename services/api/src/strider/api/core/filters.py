@@ -18,7 +18,7 @@ from typing import Final
 
 from strider.urls import RefusedUrl, host_of, registrable_domain, to_wire_url, url_hash, url_key_of
 
-MAX_CHARACTERS: Final = 2_048
+MAX_CURSOR_CHARACTERS: Final = 2_048
 _PARTS: Final = 3
 
 
@@ -44,7 +44,7 @@ def write_cursor(cursor: ListCursor) -> str:
 
 def read_cursor(text: str) -> ListCursor:
     """Parse a cursor of an earlier response."""
-    if len(text) > MAX_CHARACTERS:
+    if len(text) > MAX_CURSOR_CHARACTERS:
         raise InvalidCursorError("it is too long")
     try:
         parts = json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
@@ -61,6 +61,8 @@ def read_cursor(text: str) -> ListCursor:
     return ListCursor(at, parts[1], parts[2])
 
 
+KEY_PATTERN: Final = "^[0-9a-fA-F]{64}$"
+"""Of a URL key, for the description of parameters."""
 _KEY: Final = re.compile(r"[0-9a-f]{64}")
 _SHOWN_CHARACTERS: Final = 60
 """Of a name that is not a parameter."""

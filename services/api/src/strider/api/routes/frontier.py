@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Protocol
+from typing import Annotated, Any, Final, Protocol
 
 from fastapi import APIRouter, Query, Request
 
 from .auth import require_json
+from .problem_details import ProblemError, read_request_body
 from .response_models import RecoveryResponse, problems
 
+_NO_FIELDS: Final[dict[str, Any]] = {
+    "required": True,
+    "content": {"application/json": {"schema": {"type": "object", "maxProperties": 0}}},
+}
+"""Nothing need be sent, but its type: a foreign web page may not send JSON."""
+MAX_BODY_BYTES: Final = 1024
 STALE_SECONDS = 300
 """Longer than any request waits for a healthy fetcher."""
 
@@ -25,7 +32,11 @@ def frontier_routes(leases: LeaseRecovery) -> APIRouter:
     router = APIRouter(tags=["frontier"])
 
     @router.post("/api/frontier/recover", include_in_schema=False)
-    @router.post("/api/v1/frontier/recover", responses=problems(401, 415, 422, 503))
+    @router.post(
+        "/api/v1/frontier/recover",
+        responses=problems(401, 413, 415, 422, 503),
+        openapi_extra={"requestBody": _NO_FIELDS},
+    )
     async def recover(
         request: Request,
         older_than_seconds: Annotated[int, Query(ge=1, le=86_400)] = STALE_SECONDS,
@@ -35,6 +46,8 @@ def frontier_routes(leases: LeaseRecovery) -> APIRouter:
         A started request ends by its own deadline, because its host must not get a second request beside it.
         """
         require_json(request)
+        if (await read_request_body(request, limit=MAX_BODY_BYTES)).strip() not in {b"", b"{}"}:
+            raise ProblemError(422, "the body has no fields here; send {} or nothing")
         return RecoveryResponse(recovered=await leases.recover(older_than_seconds=older_than_seconds))
 
     return router

@@ -7,7 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Protocol
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
 
 from strider.api import core
 from strider.api.core import ListCursor, ListFilters
@@ -17,12 +19,25 @@ from .response_models import DecisionList, PageDetail, PageList, problems
 
 MAX_ITEMS: Final = 500
 MAX_CHARACTERS: Final = 4096
+"""Of a URL."""
 
 FILTERS: Final = ("key", "url", "host", "domain", "job", "execution", "status", "since", "until")
 LISTING: Final = ("limit", "cursor")
 
-Text = Annotated[str | None, Query(max_length=MAX_CHARACTERS)]
-Name = Annotated[str | None, Query(max_length=300)]
+
+def _require_date(text: Any) -> Any:
+    """Refuse a bare number: `20260101` would be read as seconds since 1970."""
+    if isinstance(text, str) and text.replace(".", "", 1).lstrip("+-").isdigit():
+        raise PydanticCustomError("no_date", "Input is a number; write a date, such as 2026-05-01T12:00Z")
+    return text
+
+
+_KEY: Final[dict[str, Any]] = {"pattern": core.KEY_PATTERN}
+"""Described only: the check itself has a message of its own."""
+_NO_NUL: Final[dict[str, Any]] = {"pattern": "^[^\\x00]*$"}
+Cursor = Annotated[str | None, Query(max_length=core.MAX_CURSOR_CHARACTERS)]
+Name = Annotated[str | None, Query(max_length=300, json_schema_extra=_NO_NUL)]
+Moment = Annotated[datetime | None, BeforeValidator(_require_date)]
 Limit = Annotated[int, Query(ge=1, le=MAX_ITEMS)]
 
 
@@ -34,7 +49,7 @@ class ReadModels(Protocol):
 
 
 async def _filters(  # noqa: PLR0917  # each is a parameter of the query string, and is named there
-    key: Annotated[str | None, Query(description="Key of a URL.")] = None,
+    key: Annotated[str | None, Query(description="Key of a URL.", json_schema_extra=_KEY)] = None,
     url: Annotated[
         str | None, Query(max_length=MAX_CHARACTERS, description="A URL, in any notation.")
     ] = None,
@@ -43,8 +58,8 @@ async def _filters(  # noqa: PLR0917  # each is a parameter of the query string,
     job: Name = None,
     execution: Name = None,
     status: Annotated[int | None, Query(ge=0, le=999)] = None,
-    since: Annotated[datetime | None, Query(description="ISO 8601; at or after it.")] = None,
-    until: Annotated[datetime | None, Query(description="ISO 8601; before it.")] = None,
+    since: Annotated[Moment, Query(description="ISO 8601; at or after it.")] = None,
+    until: Annotated[Moment, Query(description="ISO 8601; before it.")] = None,
 ) -> ListFilters:
     filters = ListFilters(
         url_key=core.url_to_key(url) if url is not None else None,
@@ -88,7 +103,7 @@ def page_routes(records: ReadModels) -> APIRouter:
         responses=problems(401, 422, 503),
         dependencies=[listing],
     )
-    async def pages(filters: Narrowed, limit: Limit = 50, cursor: Text = None) -> dict[str, Any]:
+    async def pages(filters: Narrowed, limit: Limit = 50, cursor: Cursor = None) -> dict[str, Any]:
         """List pages, newest first."""
         query = core.pages_query(filters, after=_place(cursor), limit=limit)
         rows = await records.find(query)
@@ -100,7 +115,7 @@ def page_routes(records: ReadModels) -> APIRouter:
         responses=problems(401, 404, 422, 503),
         dependencies=[Depends(_only("job"))],
     )
-    async def page(key: str, job: Name = None) -> dict[str, Any]:
+    async def page(key: Annotated[str, Path(json_schema_extra=_KEY)], job: Name = None) -> dict[str, Any]:
         """Return a page with its text: that of the job, else the one that was crawled last."""
         rows = await records.find(core.page_query(core.key_filter(key), _plain("job", job)))
         if not rows:
@@ -127,7 +142,7 @@ def decision_routes(records: ReadModels) -> APIRouter:
         decision: Name = None,
         reason: Name = None,
         limit: Limit = 50,
-        cursor: Text = None,
+        cursor: Cursor = None,
     ) -> dict[str, Any]:
         """List why URLs were not crawled or not stored, newest first."""
         narrowed = replace(filters, decision=_plain("decision", decision), reason=_plain("reason", reason))

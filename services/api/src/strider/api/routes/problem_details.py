@@ -64,6 +64,16 @@ def unavailable(failure: Unavailable) -> Response:
     )
 
 
+async def read_request_body(request: Request, *, limit: int) -> bytes:
+    """Read the body of a request; raises ProblemError where it is longer than the limit."""
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > limit:
+            raise ProblemError(413, f"the body is larger than {limit} bytes; send it in parts")
+    return bytes(body)
+
+
 def install_problem_handlers(app: FastAPI) -> None:
     """Turn every failure of a route into a problem document."""
 

@@ -19,10 +19,14 @@ from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.owner_signature import SenderRole
 
 from .auth import require_json
-from .problem_details import ProblemError
+from .problem_details import ProblemError, read_request_body
 from .response_models import SeedsResponse, problems
 
 _KINDS: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_PRIORITY: Final = {"anyOf": [{"type": "integer"}, {"type": "string"}, {"type": "null"}]}
+"""A number, or a name of one: `strider.contracts.seeds` takes both."""
+_MAP_VALUES: Final = {"type": ["string", "number", "boolean", "null"]}
+"""Values of maps of texts: others become their JSON text, null is left out."""
 
 
 def seed_schema() -> dict[str, Any]:
@@ -39,8 +43,17 @@ def seed_schema() -> dict[str, Any]:
         "type": "object",
         "required": required,
         "additionalProperties": False,
-        "properties": {field.name: _described(hints[field.name]) for field in fields(SeedSubmitted)},
+        "properties": {
+            name: _described(hint) if name in required else _or_null(_described(hint))
+            for name, hint in ((field.name, hints[field.name]) for field in fields(SeedSubmitted))
+        }
+        | {"priority": _PRIORITY},
     }
+
+
+def _or_null(described: dict[str, Any]) -> dict[str, Any]:
+    """Null stands for the default, in every field that has one."""
+    return described if "anyOf" in described else {"anyOf": [described, {"type": "null"}]}
 
 
 def _described(hint: Any) -> dict[str, Any]:
@@ -50,8 +63,11 @@ def _described(hint: Any) -> dict[str, Any]:
     if type(None) in get_args(hint):
         return {"anyOf": [_described(inner[0]), {"type": "null"}]}
     if len(inner) > 1:
-        return {"type": "object", "additionalProperties": _described(inner[-1])}
-    return {"type": "array", "items": _described(inner[0])}
+        return {"type": "object", "additionalProperties": _MAP_VALUES}
+    # A text stands for a list with that text alone.
+    return {
+        "anyOf": [{"type": "array", "items": _described(inner[0])}, _described(inner[0]), {"type": "null"}]
+    }
 
 
 SENDER: Final = "api"
@@ -132,7 +148,7 @@ def seed_routes(submission: SeedSubmission, schema: dict[str, Any]) -> APIRouter
     async def submit(request: Request) -> Response:
         """Submit URLs to crawl: one seed, or a list of seeds or URLs. 202: the broker acknowledged them."""
         require_json(request)
-        body = await _body_of(request, limit=submission.rules.max_body_bytes)
+        body = await read_request_body(request, limit=submission.rules.max_body_bytes)
         try:
             results = await submission.submit(body)
         except EncodeError as failure:
@@ -156,18 +172,8 @@ def _response_of(results: Sequence[SeedResult]) -> Response:
     )
 
 
-async def _body_of(request: Request, *, limit: int) -> bytes:
-    """Read the body, up to the limit."""
-    body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > limit:
-            raise ProblemError(413, f"the body is larger than {limit} bytes; send it in parts")
-    return bytes(body)
-
-
 def _request_body_schema(seed: dict[str, Any]) -> dict[str, Any]:
-    many = {"type": "array", "items": {"anyOf": [{"type": "string"}, seed]}}
+    many = {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "string"}, seed]}}
     whole = {"type": "object", "required": ["seeds"], "properties": {"seeds": many}}
     examples = {
         "one": {"value": {"url": "https://example.org/", "max_depth": 2}},
