@@ -13,11 +13,10 @@ from strider.cli.app import app
 from strider.cli.commands.frontier import absent_text
 from strider.cli.commands.hosts import host_lines, idle_delay_seconds, unblocked_text
 from strider.cli.commands.runs import RunView, shown_fields
+from strider.cli.explain.decision_steps import run_state_name
 from strider.cli.explain.facts import delay_text
 from strider.contracts.generated.events import CrawlSpecDeclared, HostRecorded
 from strider.frontier.models import HostPace
-from strider.cli.explain.decision_steps import run_state_name
-from strider.contracts.generated.events import HostRecorded
 from strider.frontier.redis.admin import ABSENT, READY, ShardState
 from strider.frontier.redis.inspection import HostGroupSnapshot
 from strider.scheduler.core.runs.control import RunState
@@ -132,6 +131,8 @@ def test_an_idle_host_has_the_delay_of_its_record_else_of_the_settings(kind: str
     record = HostRecorded(kind, "a.test", 1, delay_seconds=5.0)
 
     assert idle_delay_seconds([record], 2.0) == seconds
+
+
 def test_the_crawl_spec_that_sets_the_delay_of_a_host_is_named() -> None:
     """Only those with entries in its shard; not where robots.txt sets a longer one."""
     specs = {name: CrawlSpecDeclared(name, delay_seconds=60.0) for name in ("slow", "ended")}
