@@ -16,7 +16,7 @@ def logged(*cases: tuple[str, float | None]) -> list[tuple[str, float]]:
     with capture_logs() as logs:
         for host, delay in cases:
             warnings.warn_once(host, a_spec(crawl_spec_id=f"spec {delay}", delay_seconds=delay))
-    assert {line["event"] for line in logs} <= {log_events.SHORT_DELAY_ACCEPTED.text}
+    assert {line["event"] for line in logs} <= {log_events.SHORT_CRAWL_DELAY.text}
     return [(line["domain"], line["seconds"]) for line in logs]
 
 

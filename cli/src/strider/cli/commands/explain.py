@@ -90,11 +90,10 @@ async def _load_steps(
     refused = None if entries else await _read_refusal(subject, job)
     _refuse_missing(job, spec_id, known=[*entries, *filter(None, [refused])], specs=by_id)
     steps: dict[str, list[DecisionStep]] = {}
-    found: list[EntryRecorded | None] = [*entries] or [None]
-    for entry in found:
+    for entry in [*entries] or [None]:
         source = entry or refused
         wanted = spec_id or (source.crawl_spec_id if source else "")
-        page = entry.referrer if entry is not None else refused.page_url if refused is not None else ""
+        page = _page_of(entry, refused)
         evidence = UrlEvidence(
             url=subject.url,
             from_url=from_url or page,
@@ -113,6 +112,11 @@ async def _load_steps(
         )
         steps[(source.job_id if source else job) or "?"] = list(decision_steps(evidence))
     return steps
+
+
+def _page_of(entry: EntryRecorded | None, refused: Refusal | None) -> str:
+    """Return the page that linked a URL; empty where none is known."""
+    return entry.referrer if entry is not None else refused.page_url if refused is not None else ""
 
 
 async def _read_refusal(subject: UrlSubject, job: str) -> Refusal | None:

@@ -51,7 +51,7 @@ class EntryLookupResult:
 
 
 class HostPace(NamedTuple):
-    """What a crawl spec sets for the host groups in which it has open entries."""
+    """Settings of a crawl spec for the host groups in which it has open entries."""
 
     delay_ms: int
     max_in_flight: int = 1

@@ -38,7 +38,7 @@ SHARDS_LEFT_UNREAD: Final = LogEvent(
     "warning",
     "A topic is not read on some shards, because the members that own them do not subscribe to it.",
 )
-BATCH_LEFT_OUT: Final = LogEvent(
+RECORD_BATCH_LEFT_OUT: Final = LogEvent(
     "Record batch left out",
     "error",
     "A reader of a whole topic left out a batch that exceeds STRIDER_MAX_DECOMPRESSED_BATCH_MB.",

@@ -18,7 +18,7 @@ def skip_unread(reader: Consumer, unread: UnreadRange) -> None:
     """Continue behind the range; log a batch that was skipped, and a log that lost its tail."""
     if isinstance(unread, BatchTooLarge):
         _log.emit(
-            log_events.BATCH_LEFT_OUT,
+            log_events.RECORD_BATCH_LEFT_OUT,
             topic=unread.topic,
             partition=unread.partition,
             first=unread.first,

@@ -9,11 +9,11 @@ older refuses it, and a clock jump is corrected before anything is done by that 
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from secrets import token_bytes
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from strider.frontier.ports import ShardNotReady
 from strider.messaging.errors import ShardFenced, Unavailable
@@ -30,6 +30,14 @@ MAX_CLOCK_ERROR_MS: Final = 1_000
 
 MAX_PRECISE_SECONDS: Final = 0.25
 """A slower reply is a worse measurement of the time than an earlier fast one."""
+
+
+ENTRIES_PER_CALL: Final = 1000
+"""Entries of one call: a few milliseconds in which the server does nothing else."""
+DROPPED_PER_CALL: Final = 2000
+PRUNED_PER_CALL: Final = 100
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -210,3 +218,9 @@ def _digest(args: Sequence[Argument]) -> bytes:
         digest.update(len(value).to_bytes(8))
         digest.update(value)
     return digest.digest()
+
+
+def split_calls(whole: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Split what is too long for one call."""
+    for first in range(0, len(whole), ENTRIES_PER_CALL):
+        yield whole[first : first + ENTRIES_PER_CALL]

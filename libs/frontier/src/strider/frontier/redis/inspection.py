@@ -20,6 +20,10 @@ from strider.storage.redis import Redis
 
 from .function_library import frontier_function
 
+_JOB: Final = SHARED_FIELDS.index("job_id")
+_EXECUTION: Final = SHARED_FIELDS.index("execution_id")
+_SPEC: Final = SHARED_FIELDS.index("crawl_spec_id")
+
 
 @dataclass(frozen=True, slots=True)
 class RunSnapshot:
@@ -137,11 +141,6 @@ class ShardInspector:
         if not isinstance(reply, list) or not reply:
             raise Unavailable("redis", f"frontier_{script} returned {reply!r}")
         return reply[1:] if reply[0] == 0 else None
-
-
-_JOB: Final = SHARED_FIELDS.index("job_id")
-_EXECUTION: Final = SHARED_FIELDS.index("execution_id")
-_SPEC: Final = SHARED_FIELDS.index("crawl_spec_id")
 
 
 def _add_shard(runs: dict[str, RunSnapshot], *, counts: Sequence[bytes], shapes: Sequence[bytes]) -> None:

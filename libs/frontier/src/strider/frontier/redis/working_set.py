@@ -6,8 +6,8 @@ Large calls are split. Decides nothing: what a call does is in the Lua function 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.frontier.constants import (
@@ -76,17 +76,11 @@ from .call_encoding import (
     encode_swaps,
     unpack_leases,
 )
-from .calls import ShardCalls
+from .calls import DROPPED_PER_CALL, ENTRIES_PER_CALL, PRUNED_PER_CALL, ShardCalls, split_calls
 from .id_interning import ShardIdInterning
-
-_ENTRIES_PER_CALL: Final = 1000
-"""Entries of one call: a few milliseconds in which the server does nothing else."""
-_DROPPED_PER_CALL: Final = 2000
-_PRUNED_PER_CALL: Final = 100
 
 _STATUSES: Final = (LookupStatus.UNKNOWN, LookupStatus.SEEN, LookupStatus.OPEN)
 """By the numbers of `frontier_lookup`; an open entry without a slot is parked."""
-T = TypeVar("T")
 
 
 class RedisWorkingSet:
@@ -130,7 +124,7 @@ class RedisWorkingSet:
         is_open = 0
         while not is_open:
             [is_open] = await self._calls.run(
-                "begin_rebuild", shard, epoch, args=[*self._limits, _DROPPED_PER_CALL]
+                "begin_rebuild", shard, epoch, args=[*self._limits, DROPPED_PER_CALL]
             )
 
     async def load(
@@ -146,7 +140,7 @@ class RedisWorkingSet:
     ) -> None:
         """Load what the log says."""
         for phase, loaded in ((QUEUED, queued), (IN_PIPELINE, in_pipeline)):
-            for part in _chunks(loaded):
+            for part in split_calls(loaded):
                 await self._load_entries(shard, epoch, part, paces, phase=phase)
         await self.record_seen(shard, epoch, seen_entries)
         for args in encode_seen_batches(seen_batches):
@@ -156,7 +150,7 @@ class RedisWorkingSet:
 
     async def reserve_seen(self, shard: int, epoch: int, expected: Mapping[str, int]) -> None:
         """Presize the seen sets of these scopes."""
-        for part in _chunks(list(expected.items())):
+        for part in split_calls(list(expected.items())):
             args = [each for scope, count in part for each in (scope, "", count)]
             await self._calls.run("load_seen", shard, epoch, args=args)
 
@@ -165,7 +159,7 @@ class RedisWorkingSet:
         names = await self._interning.intern_entries(shard, epoch, (each.sample for each in runs))
         numbers = {each.sample.execution_id: names.packing_numbers[shape_of(each.sample)][1] for each in runs}
         totals = list(sum_by_run(runs).items())
-        for part in _chunks(totals) if totals else [totals]:
+        for part in split_calls(totals) if totals else [totals]:
             args = [each for run, entries in part for each in (numbers[run], entries)]
             await self._calls.run("set_accepted_counts", shard, epoch, args=args)
 
@@ -185,7 +179,7 @@ class RedisWorkingSet:
     ) -> Sequence[EntryLookupResult]:
         """Return what is known of entries."""
         known: list[EntryLookupResult] = []
-        for part in _chunks(lookups) if lookups else [lookups]:
+        for part in split_calls(lookups) if lookups else [lookups]:
             scopes = ScopeNumbers()
             packed = encode_lookups(part, scopes)
             answer = await self._calls.run("lookup", shard, epoch, args=[packed, *scopes.names()])
@@ -202,15 +196,15 @@ class RedisWorkingSet:
         paces: Mapping[str, HostPace] = NO_PACES,
     ) -> None:
         """Queue entries that are not open; record refused URLs as seen."""
-        for part in _chunks(accepted) if accepted else [accepted]:
-            await self._accept(shard, epoch, part, paces, refused=refused[:_ENTRIES_PER_CALL])
-            refused = refused[_ENTRIES_PER_CALL:]
-        for rest in _chunks(refused):
+        for part in split_calls(accepted) if accepted else [accepted]:
+            await self._accept(shard, epoch, part, paces, refused=refused[:ENTRIES_PER_CALL])
+            refused = refused[ENTRIES_PER_CALL:]
+        for rest in split_calls(refused):
             await self._accept(shard, epoch, (), paces, refused=rest)
 
     async def record_seen(self, shard: int, epoch: int, entries: Sequence[SeenEntry]) -> None:
         """Record entries as seen: tokens of seeds, and closed entries of the log."""
-        for part in _chunks(entries):
+        for part in split_calls(entries):
             scopes = ScopeNumbers()
             packed = encode_seen_entries(part, scopes)
             await self._calls.run("record_seen", shard, epoch, args=[packed, *scopes.names()])
@@ -250,7 +244,7 @@ class RedisWorkingSet:
     ) -> Sequence[OutcomeStatus]:
         """End requests."""
         endings: list[OutcomeStatus] = []
-        for part in _chunks(ended) if ended else [ended]:
+        for part in split_calls(ended) if ended else [ended]:
             [letters] = await self._calls.run("end_requests", shard, epoch, args=[encode_ended(part)])
             endings += [
                 OutcomeStatus.CURRENT if letter == ord("C") else OutcomeStatus.STALE for letter in letters
@@ -259,7 +253,7 @@ class RedisWorkingSet:
 
     async def conclude(self, shard: int, epoch: int, conclusions: Sequence[EntryConclusion]) -> None:
         """Apply dispositions to entries."""
-        for part in _chunks(conclusions) if conclusions else [conclusions]:
+        for part in split_calls(conclusions) if conclusions else [conclusions]:
             scopes = ScopeNumbers()
             names = await self._interning.intern_entries(shard, epoch, (each.entry for each in part))
             packed = encode_conclusions(part, names, scopes)
@@ -272,7 +266,7 @@ class RedisWorkingSet:
     async def find_parked(self, shard: int, epoch: int, entry_ids: Sequence[str]) -> Sequence[bool]:
         """Return which entries are parked."""
         parked: list[bool] = []
-        for part in _chunks(entry_ids) if entry_ids else [entry_ids]:
+        for part in split_calls(entry_ids) if entry_ids else [entry_ids]:
             [letters] = await self._calls.run(
                 "find_parked", shard, epoch, args=[bytes.fromhex("".join(part))]
             )
@@ -297,7 +291,7 @@ class RedisWorkingSet:
 
     async def prune_host_groups(self, shard: int, epoch: int) -> Sequence[str]:
         """Drop some idle host groups."""
-        [names] = await self._calls.run("prune_host_groups", shard, epoch, args=[_PRUNED_PER_CALL])
+        [names] = await self._calls.run("prune_host_groups", shard, epoch, args=[PRUNED_PER_CALL])
         return [name.decode("utf-8", "surrogatepass") for name in names]
 
     async def forget_executions(
@@ -305,7 +299,7 @@ class RedisWorkingSet:
     ) -> int:
         """Drop finished executions and their cached numbers."""
         forgotten = 0
-        for part in _chunks(executions) if executions else [executions]:
+        for part in split_calls(executions) if executions else [executions]:
             args: list[str | bytes | int] = [len(part), *map(json.dumps, part), *scopes]
             try:
                 [over] = await self._calls.run("forget_executions", shard, epoch, args=args)
@@ -353,7 +347,7 @@ class RedisWorkingSet:
         self._interning.discard(shard)
 
     async def _set_groups(self, shard: int, epoch: int, groups: Sequence[HostGroupState], also: str) -> None:
-        for part in _chunks(groups) if groups else [groups]:
+        for part in split_calls(groups) if groups else [groups]:
             await self._calls.run("set_host_groups", shard, epoch, args=[encode_host_groups(part), also])
 
     async def _load_entries(
@@ -404,8 +398,3 @@ class RedisWorkingSet:
             entry = unpack_tail(tail, shapes[shape_number(tail)], held_by=held_by)
             known.append(EntryLookupResult(LookupStatus.OPEN, entry, seed_token or entry.seed_token))
         return known
-
-
-def _chunks(whole: Sequence[T]) -> Iterator[Sequence[T]]:
-    for first in range(0, len(whole), _ENTRIES_PER_CALL):
-        yield whole[first : first + _ENTRIES_PER_CALL]

@@ -67,7 +67,7 @@ def _log_and_count(unread: UnreadRange, ports: ConsumerPorts) -> None:
     extent = {"lost_from": unread.first, "lost_to": unread.last, "messages": unread.messages}
     if isinstance(unread, BatchTooLarge):
         _log.emit(
-            log_events.BATCH_SKIPPED,
+            log_events.RECORD_BATCH_SKIPPED,
             **place,
             **extent,
             codec=unread.codec,

@@ -43,7 +43,6 @@ def declared_events() -> dict[str, LogEvent]:
 
 
 # --- api ---
-
 API_LISTENING: Final = _info("API listening", "The HTTP API accepts connections; the field is its address.")
 API_DEPENDENCY_UNAVAILABLE: Final = _warning(
     "API dependency unavailable", "A request was refused with 503, because a dependency did not respond."
@@ -52,9 +51,7 @@ API_REQUEST_FAILED: Final = _error(
     "API request failed", "A route raised; the client received 500 without details."
 )
 
-
 # --- crawl ---
-
 CRAWL_SPEC_UNREADABLE: Final = _error(
     "Crawl spec unreadable", "A declared crawl spec cannot be decoded; it counts as absent."
 )
@@ -62,9 +59,7 @@ RUN_EVENTS_DROPPED: Final = _warning(
     "Run events dropped", "More runs had events than the run log holds; the line has the number left out."
 )
 
-
 # --- fetcher ---
-
 CONTACT_NOT_CONFIGURED: Final = _warning(
     "Contact not configured", "STRIDER_CONTACT is not set, so only loopback addresses are fetched."
 )
@@ -94,9 +89,7 @@ NETWORK_STILL_LOST: Final = _warning(
 )
 NETWORK_RECOVERED: Final = _info("Network recovered", "An endpoint was reached again and fetching continues.")
 
-
 # --- frontier and storage ---
-
 FRONTIER_CLOCK_CORRECTED: Final = _warning(
     "Frontier clock corrected",
     "The clock of Redis jumped; a shard's time continues from its owner's estimate.",
@@ -110,9 +103,7 @@ FUNCTION_LIBRARY_CLEANUP_POSTPONED: Final = _info(
     "Redis was out of reach or refused a command; the cleanup runs again in an hour.",
 )
 
-
 # --- insights ---
-
 FAUST_APPLICATION_STARTED: Final = _info(
     "Faust application started", "Faust has joined its group and begins to read."
 )
@@ -137,9 +128,7 @@ FAUST_NOT_STOPPED: Final = _error(
     "Faust not stopped", "Faust did not stop in time; the process exits without it."
 )
 
-
 # --- link-ingestion ---
-
 OWNER_KEY_MISSING: Final = _warning(
     "Owner key missing",
     "STRIDER_OWNER_KEY is not set, so no seed is an owner's: link-ingestion refuses signed seeds, and all "
@@ -160,9 +149,7 @@ TRAP_SUSPECTED: Final = _warning(
     "The last pages of a URL template brought little new text; new links to it are refused in this run.",
 )
 
-
 # --- parser ---
-
 SITE_PARSER_SKIPPED: Final = _warning(
     "Site parser skipped", "An installed site parser cannot be loaded and is not used."
 )
@@ -173,9 +160,7 @@ PARSER_WORKERS_NOT_STARTED: Final = _error(
     "Workers not started", "No worker process could be started; the service pauses and tries again."
 )
 
-
 # --- runtime ---
-
 SIGNAL_RECEIVED: Final = _info("Signal received", "A signal asked the process to stop.")
 FURTHER_FAILURE_RECORDED: Final = _error(
     "Further failure recorded", "Another task of a consumer loop failed besides the one that ended it."
@@ -215,7 +200,7 @@ MESSAGES_LOST: Final = _error(
 LOG_TRUNCATED: Final = _error(
     "Log truncated", "A partition ends before the offset up to which it was read; the line names the range."
 )
-BATCH_SKIPPED: Final = _error(
+RECORD_BATCH_SKIPPED: Final = _error(
     "Record batch skipped", "A batch exceeds STRIDER_MAX_DECOMPRESSED_BATCH_MB, and is skipped unread."
 )
 MESSAGE_DEAD_LETTERED: Final = _error(
@@ -294,9 +279,7 @@ TRACES_LOST: Final = _warning(
 )
 TRACE_EXPORT_RECOVERED: Final = _info("Trace export recovered", "The collector takes spans again.")
 
-
 # --- scheduler ---
-
 BACKLOG_UNKNOWN: Final = _warning(
     "Backlog unknown",
     "The pipeline's lag cannot be read; requests are released only as far as the last known lag allows.",
@@ -322,7 +305,7 @@ DEEP_CRAWL_ACCEPTED: Final = _warning(
     "Deep crawl accepted",
     "A crawl spec follows more links from its seeds than is usual; logged once for each.",
 )
-SHORT_DELAY_ACCEPTED: Final = _warning(
+SHORT_CRAWL_DELAY: Final = _warning(
     "Short crawl delay",
     "A crawl spec sets a delay below one second for hosts of a domain; logged once for each spec and domain.",
 )
@@ -404,7 +387,5 @@ URLS_ACCEPTED: Final = _info("URLs accepted", "URLs of a run were accepted into 
 URLS_CLOSED: Final = _info("URLs closed", "Entries of a run were closed without a page, by reason.")
 URLS_REFUSED: Final = _info("URLs refused", "URLs of a run were not accepted into the frontier, by reason.")
 
-
 # --- validator ---
-
 PAGE_REJECTED: Final = _info("Page rejected", "A parsed page is not content; the fields say why.")

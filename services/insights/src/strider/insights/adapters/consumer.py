@@ -128,7 +128,7 @@ class ContiguousConsumer(Consumer):
             raise failure
         tp = TP(failure.topic, failure.partition)
         _log.emit(
-            log_events.BATCH_SKIPPED,
+            log_events.RECORD_BATCH_SKIPPED,
             topic=tp.topic,
             partition=tp.partition,
             lost_from=failure.first,

@@ -140,7 +140,8 @@ class RobotsFiles:
             await shard.write_log((), update.hosts, groups=groups)
         waiting = [self._entry_of(shard, query) for query in update.waiting]
         await shard.sync_host_groups([*groups, *(entry.group for entry in waiting)])
-        await shard.accept([accepted_entry(entry) for entry in waiting], ())
+        # These entries belong to no crawl spec: the delay of the deployment applies to them.
+        await shard.accept([accepted_entry(entry) for entry in waiting], (), {})
         await shard.conclude([query_conclusion(self._entry_of(shard, query)) for query in update.dropped])
 
     def _receive_query(self, shard: OwnedShard, query: RobotsQuery, update: RobotsUpdate) -> None:

@@ -1,6 +1,6 @@
-"""Warn of crawl specs whose delay is shorter than a second: once for each spec and registrable domain.
+"""Warn of crawl specs whose delay is shorter than a second.
 
-Hosts of the loopback interface are exempt, as no site is behind them.
+Once for each spec and registrable domain. Hosts of the loopback interface are exempt, as no site is behind them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ShortDelayWarnings:
             self._logged.clear()
         self._logged.add(key)
         _log.emit(
-            log_events.SHORT_DELAY_ACCEPTED,
+            log_events.SHORT_CRAWL_DELAY,
             crawl_spec=spec.crawl_spec_id,
             domain=key[1],
             seconds=max(delay_seconds, 0.0),

@@ -14,10 +14,9 @@ from strider.contracts.generated.topics import CRAWL_SPECS
 from strider.messaging.effects import Publish
 from strider.messaging.inprocess import simulate
 from strider.scheduler.options import SchedulerOptions
-
-from .pipeline import SHARDS
-from .web import Host, Page, Web
-from .world import SPEC, SchedulerInstance, SimulatedWorld
+from tests.unit.scheduler.simulation.pipeline import SHARDS
+from tests.unit.scheduler.simulation.web import Host, Page, Web
+from tests.unit.scheduler.simulation.world import SPEC, SchedulerInstance, SimulatedWorld
 
 HOST = "www.busy.test"
 PAGES = 40
