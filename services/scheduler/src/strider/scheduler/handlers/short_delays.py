@@ -1,6 +1,6 @@
 """Warn of crawl specs whose delay is shorter than a second.
 
-Once for each spec and registrable domain. Hosts of the loopback interface are exempt, as no site is behind them.
+Once for each spec and registrable domain; hosts of the loopback interface are exempt, as no site is there.
 """
 
 from __future__ import annotations
