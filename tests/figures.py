@@ -20,12 +20,3 @@ def record_figure(figure: str) -> None:
         line = json.dumps({"test": test, "figure": figure, "measured": measured})
         with Path(name).open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
-
-
-def report_figures(name: str, **numbers: float | str) -> None:
-    """Record the figures of one promise: `name: a=1 b=2`."""
-    shown = " ".join(
-        f"{key.replace('_', '-')}={value:g}" if isinstance(value, int | float) else f"{key}={value}"
-        for key, value in numbers.items()
-    )
-    record_figure(f"{name}: {shown}")

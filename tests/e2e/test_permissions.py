@@ -12,7 +12,7 @@ from strider.messaging.topics import AccessOptions, apply_access
 from strider.testing.site import SiteShape, serve_site
 from strider.testing.stack import create_database, start_postgres, start_valkey
 from strider.testing.temp_dirs import temp_server_directory
-from tests.figures import report_figures
+from tests.figures import record_figure
 from tests.processes.secured_broker import ADMIN, SecuredBroker, secured_broker
 from tests.processes.waiting import until
 
@@ -62,7 +62,10 @@ def test_a_crawl_goes_through_with_no_more_than_the_declared_permissions(
         for line in service.lines()
         if any(word in line for word in REFUSALS)
     }
-    report_figures("pipeline with permissions", pages=pages, services=len(SERVICES), seconds=seconds)
+    record_figure(
+        f"pipeline with permissions: services={len(SERVICES)} pages={pages} refusals={len(refused)} "
+        f"took={seconds:.0f}s"
+    )
     assert pages == len(site.plan.pages)
     assert refused == {}
 

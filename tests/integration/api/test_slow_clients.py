@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from strider.runtime.observability import log_events
-from tests.figures import report_figures
+from tests.figures import record_figure
 from tests.integration.examples.processes import ServiceProcess
 from tests.integration.examples.test_telemetry import closed_port
 
@@ -24,6 +24,8 @@ CONNECTIONS = 256
 """The limit of connections by default."""
 DOCUMENT = b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 TRICKLE_SECONDS = 0.2
+
+pytestmark = pytest.mark.fault("A9")
 
 Wire = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -93,18 +95,19 @@ async def seconds_until_closed(reader: asyncio.StreamReader) -> float:
     return time.monotonic() - began
 
 
+def _record(name: str, found: list[tuple[int, float]]) -> None:
+    served = sum(status == 200 for status, _ in found)
+    slowest = max(seconds for _, seconds in found)
+    record_figure(f"{name}: served={served} of {len(found)} slowest={slowest:.3f}s")
+
+
 @pytest.mark.parametrize("source", ["127.0.0.1", "127.0.0.2"])
 async def test_silent_connections_stop_no_client(api: RunningApi, source: str) -> None:
     """As many as may be open at all; clients at the same address and at another one are served."""
     async with opened(api.port, CONNECTIONS):
         found = [await status_of(api.port, source=source) for _ in range(20)]
 
-    report_figures(
-        f"{CONNECTIONS} silent connections, a client at {source}",
-        served=sum(status == 200 for status, _ in found),
-        of=len(found),
-        slowest_seconds=round(max(seconds for _, seconds in found), 3),
-    )
+    _record(f"{CONNECTIONS} silent connections, a client at {source}", found)
     assert {status for status, _ in found} == {200}
 
 
@@ -123,7 +126,7 @@ async def test_a_head_must_arrive_in_time(api: RunningApi) -> None:
         ended = await asyncio.gather(*tasks)
         sending.cancel()
 
-    report_figures("head", limit_seconds=HEAD_SECONDS, silent=round(ended[0], 2), trickle=round(ended[1], 2))
+    record_figure(f"head within {HEAD_SECONDS:g} s: silent={ended[0]:.2f}s a byte at a time={ended[1]:.2f}s")
     assert all(seconds < HEAD_SECONDS + 2 for seconds in ended)
 
 
@@ -133,7 +136,7 @@ async def test_a_body_must_arrive_in_time(api: RunningApi) -> None:
         writer.write(head + b"Content-Length: 100000\r\n\r\n[")
         ended = await seconds_until_closed(reader)
 
-    report_figures("body", limit_seconds=BODY_SECONDS, seconds=round(ended, 2))
+    record_figure(f"body within {BODY_SECONDS:g} s: closed after {ended:.2f}s")
     assert ended < BODY_SECONDS + 2
     assert api.errors() == []
 
@@ -150,7 +153,7 @@ async def test_a_response_must_be_read_in_time(api: RunningApi) -> None:
     finally:
         wire.close()
 
-    report_figures("unread responses", limit_seconds=BODY_SECONDS, seconds=round(ended, 2))
+    record_figure(f"unread responses, limit {BODY_SECONDS:g} s: closed after {ended:.2f}s")
     assert ended < BODY_SECONDS + HEAD_SECONDS + 4
     assert (await status_of(api.port))[0] == 200
 
@@ -172,12 +175,7 @@ async def test_silent_connections_to_the_health_port_fail_no_probe(api: RunningA
     async with opened(api.health_port, CONNECTIONS):
         found = [await status_of(api.health_port, probe) for _ in range(20)]
 
-    report_figures(
-        f"{CONNECTIONS} silent connections to the health port",
-        served=sum(status == 200 for status, _ in found),
-        of=len(found),
-        slowest_seconds=round(max(seconds for _, seconds in found), 3),
-    )
+    _record(f"{CONNECTIONS} silent connections to the health port", found)
     assert {status for status, _ in found} == {200}
 
 
@@ -186,5 +184,5 @@ async def test_files_of_the_process_do_not_grow_with_connections(api: RunningApi
     async with opened(api.port, 4 * CONNECTIONS):
         held = api.process.open_files()
 
-    report_figures("connections held", of=4 * CONNECTIONS, files=held)
+    record_figure(f"{4 * CONNECTIONS} connections opened: files held={held}")
     assert held < CONNECTIONS + 64

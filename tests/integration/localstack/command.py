@@ -18,8 +18,9 @@ from strider.localstack.directories import StackDirectory, find_stack_directory,
 from strider.localstack.plan.endpoints import VARIABLES
 from strider.localstack.process.identity import ProcessIdentity, is_alive
 from strider.localstack.stack_state import READY, ProcessStatus, StackState, read_state
+from tests.figures import FILE_VARIABLE
 
-OF_OTHERS = {*VARIABLES.values(), "STRIDER_HOME"}
+OF_OTHERS = {*VARIABLES.values(), "STRIDER_HOME", FILE_VARIABLE}
 
 
 SMALL = ("--only", "kafka,postgres,redis,echo,tally")

@@ -292,6 +292,7 @@ def _pythons() -> Iterator[str]:
         yield found
 
 
+@pytest.mark.fault("A13", part="files under any umask")
 def test_no_other_account_can_read_what_a_stack_writes(place: Path) -> None:
     """Whatever the umask of the shell is: specs with tokens, cookies and pages lie there."""
     before = os.umask(0)
@@ -307,6 +308,7 @@ def test_no_other_account_can_read_what_a_stack_writes(place: Path) -> None:
     assert found == {}
 
 
+@pytest.mark.fault("A13", part="Valkey")
 def test_valkey_needs_the_password_and_refuses_to_be_emptied(place: Path) -> None:
     """Any account of the machine reaches its port."""
     with a_stack(place, "--only", "redis") as command:

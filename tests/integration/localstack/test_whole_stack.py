@@ -42,6 +42,7 @@ def test_everything_is_ready_and_shows_its_address(whole: Command) -> None:
     assert all({"name", "pid", "state", "since", "restarts"} <= each.keys() for each in told["processes"])
 
 
+@pytest.mark.fault("A13", part="files of servers and services")
 def test_no_other_account_can_read_what_servers_and_services_write(whole: Command) -> None:
     assert whole.readable_by_others() == {}
 

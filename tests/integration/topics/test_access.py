@@ -29,7 +29,7 @@ from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import OutgoingMessage
 from strider.messaging.topics import AccessOptions, apply_access, apply_topics, select_topics
 from strider.testing.temp_dirs import temp_server_directory
-from tests.figures import report_figures
+from tests.figures import record_figure
 from tests.processes.secured_broker import ADMIN, SecuredBroker, secured_broker
 
 from .test_command import environment
@@ -187,7 +187,7 @@ def test_each_user_may_do_what_is_declared_and_nothing_else(allowed: SecuredBrok
     found = topic_rights(allowed, user)
 
     rights = sum(map(len, found.values()))
-    report_figures(f"permissions of {service}", rights=rights, topics=len(found), of=len(TOPICS))
+    record_figure(f"permissions of {service}: rights={rights} topics={len(found)} of {len(TOPICS)}")
     assert found == expected
 
 
@@ -207,7 +207,7 @@ async def test_anyone_can_write_seeds_and_nothing_else(allowed: SecuredBroker) -
 
     refused = {name for name, code in outcome.items() if code == KafkaError.TOPIC_AUTHORIZATION_FAILED}
     taken = {name for name, code in outcome.items() if code is None}
-    report_figures("messages of anyone", taken=len(taken), refused=len(refused))
+    record_figure(f"messages of anyone: topics taken={len(taken)} refused={len(refused)}")
     assert taken == public
     assert refused == TOPICS.keys() - public
 
@@ -285,7 +285,7 @@ async def test_quotas_slow_strangers_and_not_our_services(allowed: SecuredBroker
         return largest
 
     stranger, service = await throttled_ms(STRANGER), await throttled_ms("strider-api")
-    report_figures("quota", bytes_a_second=quota, stranger_ms=stranger, service_ms=service)
+    record_figure(f"quota of {quota} bytes/s: a stranger waits {stranger:.0f} ms, a service {service:.0f} ms")
     assert stranger > 0
     assert service == 0
 

@@ -202,6 +202,7 @@ def test_a_count_agrees_with_its_noun(count: int, noun: str, text: str) -> None:
 HOSTILE = "\x1b]0;title\x07 \x9b2J \u202egnp\u2069 \x7f \r"
 
 
+@pytest.mark.fault("A11", part="everything that commands print")
 @pytest.mark.parametrize(
     "print_it",
     [

@@ -13,6 +13,8 @@ from strider.runtime.terminal_text import escape_controls
 
 CONTROL_RANGES = ((0, 8), (11, 31), (127, 159), (0x200E, 0x200F), (0x2028, 0x202E), (0x2066, 0x2069))
 CONTROLS = [chr(code) for first, last in CONTROL_RANGES for code in range(first, last + 1)] + ["\u061c"]
+pytestmark = pytest.mark.fault("A11", part="control characters")
+
 TEXTS = st.text(st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from(CONTROLS)))
 
 

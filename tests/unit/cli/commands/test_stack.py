@@ -168,6 +168,7 @@ def test_logs_before_the_first_up_are_reported_as_missing() -> None:
     assert run("logs") == (1, "", "strider: no logs: nothing was started here; start it with: strider up\n")
 
 
+@pytest.mark.fault("A11", part="logs")
 @pytest.mark.parametrize("options", [(), ("--raw",)])
 def test_logs_of_a_hostile_site_are_shown_and_not_obeyed(home: Path, options: tuple[str, ...]) -> None:
     """A line of JSON is decoded for people, and a library's line may carry anything."""

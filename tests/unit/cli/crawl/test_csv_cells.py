@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from strider.cli.crawl.csv_cells import guard_cell, read_rows, restore_cell
 
+pytestmark = pytest.mark.fault("A11", part="formulas")
+
 BEGINNINGS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20'"
 TEXTS = st.builds(
     str.__add__,

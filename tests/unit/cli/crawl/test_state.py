@@ -171,6 +171,7 @@ def test_what_shards_are_rebuilt_from_is_compacted() -> None:
     assert FRONTIER.name in COMPACTED - TABLES
 
 
+@pytest.mark.fault("A13", part="the state of a crawl")
 def test_no_other_account_can_read_the_state(tmp_path: Path) -> None:
     """It holds the crawl's headers, with cookies and tokens, and its pages."""
     before = os.umask(0)
