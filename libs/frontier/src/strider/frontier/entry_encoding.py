@@ -21,8 +21,8 @@ from zlib import crc32
 
 from strider.contracts.generated.events import EntryRecorded
 
-from .constants import queue_priority
 from .models import EntryLocation
+from .turns import queue_of
 
 SHARED_FIELDS: Final = (
     "job_id", "execution_id", "crawl_spec_id", "state", "reason", "kind", "hop", "depth", "priority",
@@ -139,9 +139,7 @@ def pack_tail(entry: EntryRecorded, *, shape: int, execution: int) -> bytes:
         encode_text(entry.referrer),
         entry.fetch_sequence, entry.updated_at_ms, entry.discovered_at_ms, entry.due_at_ms,
     )  # fmt: skip
-    return pack_values(
-        own, rare=rare_values(entry), queue=queue_priority(entry), shape=shape, execution=execution
-    )
+    return pack_values(own, rare=rare_values(entry), queue=queue_of(entry), shape=shape, execution=execution)
 
 
 def pack_values(own: OwnValues, *, rare: RareValues, queue: int, shape: int, execution: int) -> bytes:

@@ -127,8 +127,13 @@ class WorkingSet(Protocol):
     async def record_seen(self, shard: int, epoch: int, entries: Sequence[SeenEntry]) -> None:
         """Store the tokens of seeds that join an open entry; opens nothing."""
 
-    async def release(self, shard: int, epoch: int, *, limit: int, lease_ms: int) -> ReleaseResult:
-        """Issue leases for due entries (as a group's clock, block and limit allow), best entries first."""
+    async def release(
+        self, shard: int, epoch: int, *, limit: int, lease_ms: int, reserved: int = 0
+    ) -> ReleaseResult:
+        """Issue leases for due entries, as a group's clock, block and limit allow; queues take turns.
+
+        Beyond the limit, `reserved` further leases may be of owners' runs.
+        """
 
     async def swap(
         self, shard: int, epoch: int, swaps: Sequence[LeaseSwap], *, lease_ms: int

@@ -28,6 +28,7 @@ from .entry_encoding import (
     rare_values,
     shape_of,
 )
+from .turns import queue_number
 
 _TOKEN: Final = RARE_FIELDS.index("seed_token")
 _FETCHED: Final = RARE_FIELDS.index("fetched_at_ms")
@@ -102,10 +103,11 @@ class RecordedEntry(NamedTuple):
         return self[1:9]
 
     @property
-    def queue_priority(self) -> int:
-        """Priority of its queue."""
-        fetched_at_ms: int = self.rare[_FETCHED]
-        return queue_priority_of(self.shared.sample, due_at_ms=self.due_at_ms, fetched_at_ms=fetched_at_ms)
+    def queue(self) -> int:
+        """Number of its queue."""
+        sample, fetched_at_ms = self.shared.sample, self.rare[_FETCHED]
+        priority = queue_priority_of(sample, due_at_ms=self.due_at_ms, fetched_at_ms=fetched_at_ms)
+        return queue_number(sample.execution_id, priority)
 
     @property
     def seed_token(self) -> str:

@@ -35,7 +35,7 @@ class SchedulerOptions:
     release_batch: int = 200
     """Leases written in one pass over a shard's queues."""
     in_flight: int = 500
-    """Entries of a shard leased or in the pipeline, beyond which nothing is released."""
+    """Entries of a shard leased or in the pipeline, beyond which only runs of owners have a quarter more."""
     max_pipeline_lag: int = 10_000
     """Unread messages in the whole pipeline, beyond which nothing is released; 0 sets no limit."""
     rebuild_hold_seconds: float | None = None

@@ -14,9 +14,14 @@ from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER
 from strider.contracts.ids import key_fingerprint, seen_scope
 from strider.frontier.entry_encoding import shape_of
-from strider.frontier.models import AcceptedEntry, EntryDisposition
+from strider.frontier.models import AcceptedEntry, EntryDisposition, HostPace
 from strider.frontier.rebuild_records import RecordedEntry
-from strider.frontier.redis.call_encoding import ScopeNumbers, encode_accepted, encode_recorded
+from strider.frontier.redis.call_encoding import (
+    PaceNumbers,
+    ScopeNumbers,
+    encode_accepted,
+    encode_recorded,
+)
 from strider.frontier.redis.id_interning import InternedIds
 from strider.scheduler.adapters.frontier_log.record_decoder import EntryRecordDecoder
 from strider.scheduler.core.entries.state import disposition_of
@@ -24,6 +29,7 @@ from strider.scheduler.ports import ClosedEntry
 from strider.scheduler.shard.rebuild_batch import entry_record_of
 
 CODEC = Codec(SchemaStore.bundled())
+PACES = PaceNumbers({"spec": HostPace(1_000)})
 PLAIN = EntryRecorded("news", "0" * 64, "https://a.test/x", "a.test", "pending", "run", "spec", 5, 2_000)
 
 TIMES = st.integers(min_value=0, max_value=2**47)
@@ -109,8 +115,8 @@ def test_redis_gets_the_same_bytes_as_when_they_were_accepted(records: list[Entr
     ]
     recorded = [each for each in read(*records) if isinstance(each, RecordedEntry)]
 
-    assert encode_recorded(recorded, names, ScopeNumbers(), phase=0) == encode_accepted(
-        accepted, names, ScopeNumbers()
+    assert encode_recorded(recorded, names, ScopeNumbers(), PACES, phase=0) == encode_accepted(
+        accepted, names, ScopeNumbers(), PACES
     )
 
 

@@ -5,7 +5,7 @@ Decides the same as the Redis functions, in the same order; has no clock, the ti
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Final
@@ -13,7 +13,6 @@ from typing import Final
 from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.ids import entry_id, key_fingerprint
-from strider.frontier.constants import queue_priority
 from strider.frontier.models import (
     AcceptedEntry,
     EntryConclusion,
@@ -29,6 +28,7 @@ from strider.frontier.models import (
     SeenEntry,
 )
 from strider.frontier.rebuild_records import RecordedEntry
+from strider.frontier.turns import queue_of
 
 from .host_groups import HostGroups
 from .models import EntryPhase, EntrySlot, MemoryHostGroup
@@ -154,7 +154,7 @@ class ShardEntries:
             heappush(self._delayed, (slot.entry.due_at_ms, slot.ticket, name))
             return
         group = self.groups.get(slot.entry.group)
-        queue = group.queues[queue_priority(slot.entry)]
+        queue = group.queues.setdefault(queue_of(slot.entry), deque())
         (queue.appendleft if at_head else queue.append)((name, slot.ticket))
         self.groups.reschedule(group, now_ms)
 
@@ -164,7 +164,7 @@ class ShardEntries:
             _, ticket, name = heappop(self._delayed)
             entry = self._slots[name].entry
             group = self.groups.get(entry.group)
-            group.queues[queue_priority(entry)].append((name, ticket))
+            group.queues.setdefault(queue_of(entry), deque()).append((name, ticket))
             self.groups.reschedule(group, now_ms)
 
     def next_due_ms(self) -> int | None:
@@ -176,14 +176,16 @@ class ShardEntries:
             heappop(self._delayed)
         return None
 
-    def pop(self, group: MemoryHostGroup, priority: int) -> tuple[str, EntrySlot] | None:
+    def pop(self, group: MemoryHostGroup, queue: int) -> tuple[str, EntrySlot] | None:
         """Remove and return the first entry of a queue of a host group."""
-        queue = group.queues[priority]
-        while queue:
-            name, ticket = queue.popleft()
+        waiting, found = group.queues[queue], None
+        while waiting and found is None:
+            name, ticket = waiting.popleft()
             if self._is_queued(name, ticket):
-                return name, self._slots[name]
-        return None
+                found = name, self._slots[name]
+        if not waiting:
+            del group.queues[queue]
+        return found
 
     def move(self, slot: EntrySlot, phase: EntryPhase) -> None:
         """Change the phase of an entry."""
@@ -303,4 +305,4 @@ def known(entries: ShardEntries, questions: Sequence[EntryLookup], now_ms: int) 
 
 
 def _queue_position(entry: EntryRecorded) -> tuple[int, int]:
-    return queue_priority(entry), entry.due_at_ms
+    return queue_of(entry), entry.due_at_ms

@@ -166,9 +166,12 @@ class MemoryFrontier:
         """Record entries as seen, with their seeds' tokens."""
         self._ready(shard, epoch).entries.record_seen(entries, self._now_ms())
 
-    async def release(self, shard: int, epoch: int, *, limit: int, lease_ms: int) -> ReleaseResult:
+    async def release(
+        self, shard: int, epoch: int, *, limit: int, lease_ms: int, reserved: int = 0
+    ) -> ReleaseResult:
         """Issue leases for due entries."""
-        return self._ready(shard, epoch).release(self._now_ms(), limit=limit, lease_ms=lease_ms)
+        ready = self._ready(shard, epoch)
+        return ready.release(self._now_ms(), limit=limit, lease_ms=lease_ms, reserved=reserved)
 
     async def swap(
         self, shard: int, epoch: int, swaps: Sequence[LeaseSwap], *, lease_ms: int

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
-from strider.frontier.constants import PRIORITIES, START_TOLERANCE_MS
+from strider.frontier.constants import START_TOLERANCE_MS
 from strider.frontier.models import HostGroupState, HostPace, LeaseState
+from strider.frontier.turns import is_of_owner
 
 from .models import NO_QUEUE, HeldLease, LeaseProgress, MemoryHostGroup
 from .paces import CountedPace
@@ -23,7 +24,8 @@ class HostGroups:
     def __init__(self, *, default_delay_ms: int) -> None:
         self._default_delay_ms = default_delay_ms
         self._groups: dict[str, MemoryHostGroup] = {}
-        self._due: tuple[list[tuple[int, str]], ...] = tuple([] for _ in PRIORITIES)
+        self._due: dict[int, list[tuple[int, str]]] = {}
+        """Due orders, by the number of the queue of their groups' next entries."""
 
     def __len__(self) -> int:
         return len(self._groups)
@@ -68,28 +70,34 @@ class HostGroups:
         self.reschedule(group, now_ms)
 
     def reschedule(self, group: MemoryHostGroup, now_ms: int) -> None:
-        """Put a group into the due order of its best entry; first come, first served."""
-        best, eligible = group.best_priority, group.eligible_at_ms
-        is_waiting = group.due_priority != NO_QUEUE and group.due_since_ms <= now_ms and eligible <= now_ms
+        """Put a group into the due order of its next entry; first come, first served."""
+        best, eligible = group.next_queue, group.eligible_at_ms
+        is_waiting = group.due_queue != NO_QUEUE and group.due_since_ms <= now_ms and eligible <= now_ms
         since = group.due_since_ms if is_waiting else max(eligible, now_ms)
-        if best == NO_QUEUE or (best, since) == (group.due_priority, group.due_since_ms):
-            group.due_priority = best
+        if best == NO_QUEUE or (best, since) == (group.due_queue, group.due_since_ms):
+            group.due_queue = best
             return
-        group.due_priority, group.due_since_ms = best, since
-        due = self._due[best]
+        group.due_queue, group.due_since_ms = best, since
+        due = self._due.setdefault(best, [])
         heappush(due, (since, group.name))
         if len(due) > 2 * len(self._groups) + _SPARE_HEAP_ITEMS:
             due[:] = {place for place in due if self._is_current(best, place)}
             heapify(due)
 
-    def first(self, priority: int) -> MemoryHostGroup | None:
-        """Return the group that is, or will be, served first at a priority."""
-        due = self._due[priority]
+    def first(self, queue: int) -> MemoryHostGroup | None:
+        """Return the group that is, or will be, served first of those whose next entry is in a queue."""
+        due = self._due.get(queue, [])
         while due:
-            if self._is_current(priority, due[0]):
+            if self._is_current(queue, due[0]):
                 return self._groups[due[0][1]]
             heappop(due)
+        self._due.pop(queue, None)
         return None
+
+    def due_queues(self, now_ms: int, *, owners_only: bool) -> dict[int, MemoryHostGroup]:
+        """Return the first group of each queue of which one is due."""
+        firsts = {queue: self.first(queue) for queue in self._queues(owners_only=owners_only)}
+        return {queue: group for queue, group in firsts.items() if group and group.due_since_ms <= now_ms}
 
     def add_lease(self, group: MemoryHostGroup, *, is_alone: bool) -> None:
         """Count a new lease."""
@@ -124,15 +132,16 @@ class HostGroups:
             group.next_start_ms = max(group.next_start_ms, began_at_ms + group.delay_ms)
         self.reschedule(group, now_ms)
 
-    def next_due_ms(self) -> int | None:
+    def next_due_ms(self, *, owners_only: bool) -> int | None:
         """Return when the first group is due."""
-        firsts = [group.due_since_ms for priority in PRIORITIES if (group := self.first(priority))]
+        queues = self._queues(owners_only=owners_only)
+        firsts = [group.due_since_ms for queue in queues if (group := self.first(queue))]
         return min(firsts, default=None)
 
     def count_due(self, now_ms: int) -> int:
         """Return the number of groups of which a request could start now."""
         return sum(
-            group.due_priority != NO_QUEUE and group.due_since_ms <= now_ms for group in self._groups.values()
+            group.due_queue != NO_QUEUE and group.due_since_ms <= now_ms for group in self._groups.values()
         )
 
     def prune(self, now_ms: int, *, is_needed: Callable[[str], int]) -> list[str]:
@@ -141,13 +150,16 @@ class HostGroups:
             name
             for name, group in self._groups.items()
             if group.eligible_at_ms <= now_ms
-            and not (group.in_flight or group.standalone_in_flight or any(group.queues))
+            and not (group.in_flight or group.standalone_in_flight or group.queued())
             and not (group.paces or is_needed(name))
         ]
         for name in idle:
             del self._groups[name]
         return idle
 
-    def _is_current(self, priority: int, place: tuple[int, str]) -> bool:
+    def _queues(self, *, owners_only: bool) -> list[int]:
+        return [queue for queue in self._due if not owners_only or is_of_owner(queue)]
+
+    def _is_current(self, queue: int, place: tuple[int, str]) -> bool:
         group = self._groups.get(place[1])
-        return group is not None and (group.due_priority, group.due_since_ms) == (priority, place[0])
+        return group is not None and (group.due_queue, group.due_since_ms) == (queue, place[0])

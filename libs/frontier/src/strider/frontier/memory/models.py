@@ -8,13 +8,13 @@ from enum import Enum, auto
 from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
-from strider.frontier.constants import PRIORITIES
 from strider.frontier.models import HostGroupState, Lease, LeaseState
+from strider.frontier.turns import FlowTurns, flow_of_queue
 
 from .paces import CountedPace, OpenPaces
 
 NO_QUEUE: Final = -1
-"""Due priority of a group that waits for an event, not for time."""
+"""Due queue of a group that waits for an event, not for time."""
 
 
 class EntryPhase(Enum):
@@ -100,12 +100,11 @@ class MemoryHostGroup:
     unstarted: int = 0
     standalone_in_flight: int = 0
     """Standalone requests in flight: nothing else is released meanwhile."""
-    queues: tuple[deque[tuple[str, int]], ...] = field(
-        default_factory=lambda: tuple(deque() for _ in PRIORITIES)
-    )
-    """Entry ids with their tickets, by priority."""
-    due_priority: int = NO_QUEUE
-    """Due order of the shard that the group is in."""
+    queues: dict[int, deque[tuple[str, int]]] = field(default_factory=dict)
+    """Entry ids with their tickets, by the number of their queue."""
+    turns: FlowTurns = field(default_factory=FlowTurns)
+    due_queue: int = NO_QUEUE
+    """Queue of the next entry: the due order of the shard that the group is in."""
     due_since_ms: int = 0
     """Time since which it may be served there."""
 
@@ -132,13 +131,15 @@ class MemoryHostGroup:
         """Earliest next request, as far as time decides."""
         return max(self.next_start_ms, self.blocked_until_ms, self.provisional_next_start_ms)
 
+    def queued(self, flow: int | None = None) -> int:
+        """Return how many entries are queued; in one flow, if one is given."""
+        return sum(len(each) for queue, each in self.queues.items() if flow in {None, flow_of_queue(queue)})
+
     @property
-    def best_priority(self) -> int:
-        """Priority of its best entry, if a request may start as far as limits decide."""
+    def next_queue(self) -> int:
+        """Queue of its next entry, if a request may start as far as limits decide."""
         is_free = self.in_flight < self.max_in_flight and not self.standalone_in_flight
         if not is_free or (self.delay_ms and self.unstarted):
             return NO_QUEUE
-        for priority in PRIORITIES:
-            if self.queues[priority]:
-                return priority
-        return NO_QUEUE
+        queues = [queue for queue, waiting in self.queues.items() if waiting]
+        return self.turns.next_queue(queues) if queues else NO_QUEUE

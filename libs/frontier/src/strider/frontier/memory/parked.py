@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
-from strider.frontier.constants import PRIORITIES, queue_priority
+from strider.frontier.constants import PRIORITIES
 from strider.frontier.models import LogPassPart, QueueLimits
+from strider.frontier.turns import flow_of_queue, priority_of_queue, queue_of
 
 from .models import MemoryHostGroup
 
@@ -89,7 +90,7 @@ class ParkedEntries:
     def count_refillable_groups(self, group_of: Callable[[str], MemoryHostGroup]) -> int:
         """Return the number of groups with overflow and few queued entries."""
         few = self._limits.entries_per_group // 4 if self._limits.entries_per_group else _REFILL_THRESHOLD
-        return sum(_queued(group_of(name)) <= few for name in self._overflow_by_group)
+        return sum(group_of(name).queued() <= few for name in self._overflow_by_group)
 
     def _decrement_group(self, group: str) -> None:
         self._overflow_by_group[group] -= 1
@@ -102,8 +103,6 @@ class ParkedEntries:
 
     def _is_crowded(self, entry: EntryRecorded, group: MemoryHostGroup) -> bool:
         most = self._limits.entries_per_group
-        return most > 0 and _queued(group) >= (2 if queue_priority(entry) == PRIORITIES[0] else 1) * most
-
-
-def _queued(group: MemoryHostGroup) -> int:
-    return sum(len(queue) for queue in group.queues)
+        queue = queue_of(entry)
+        room = (2 if priority_of_queue(queue) == PRIORITIES[0] else 1) * most
+        return most > 0 and group.queued(flow_of_queue(queue)) >= room

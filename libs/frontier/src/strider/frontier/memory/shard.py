@@ -13,7 +13,6 @@ from strider.contracts.generated.events import EntryRecorded
 from strider.frontier.constants import (
     MAX_EXPIRED_PER_CALL,
     OUTCOME_DECISION_MS,
-    PRIORITIES,
     ROBOTS_KIND,
     START_TOLERANCE_MS,
     lease_id,
@@ -32,6 +31,7 @@ from strider.frontier.models import (
     StartMark,
     StartResult,
 )
+from strider.frontier.turns import QueueTurns, flow_of_queue
 
 from .entries import ShardEntries, with_sequence
 from .host_groups import HostGroups
@@ -56,18 +56,20 @@ class MemoryShard:
         self.groups = HostGroups(default_delay_ms=default_delay_ms)
         self.seen = SeenSets(visited_ttl_ms)
         self.entries = ShardEntries(self.groups, self.seen, ParkedEntries(limits))
+        self._turns = QueueTurns()
         self._leases: dict[int, HeldLease] = {}
         self._ends: list[tuple[int, int]] = []
         """Ends of running leases with their sequences; a start mark moves the end and leaves a stale item."""
         self._expired: dict[int, HeldLease] = {}
 
-    def release(self, now_ms: int, *, limit: int, lease_ms: int) -> ReleaseResult:
+    def release(self, now_ms: int, *, limit: int, lease_ms: int, reserved: int) -> ReleaseResult:
         """Issue leases for due entries."""
         self._expire(now_ms)
         self.entries.promote(now_ms)
-        leases = [held.to_lease() for held in self._release_due(now_ms, limit=limit, lease_ms=lease_ms)]
+        due = self._release_due(now_ms, limit=limit, lease_ms=lease_ms, reserved=reserved)
+        leases = [held.to_lease() for held in due]
         expired = [held.to_lease() for held in islice(self._expired.values(), MAX_EXPIRED_PER_CALL)]
-        return ReleaseResult(leases, expired, now_ms, self._next_due_ms())
+        return ReleaseResult(leases, expired, now_ms, self._next_due_ms(owners_only=limit <= 0))
 
     def swap(self, swap: LeaseSwap, now_ms: int, *, lease_ms: int) -> Lease | None:
         """Replace a lease by one for another request."""
@@ -159,19 +161,21 @@ class MemoryShard:
         """Drop idle host groups."""
         return self.groups.prune(now_ms, is_needed=self.entries.parked.overflow_of_group)
 
-    def _release_due(self, now_ms: int, *, limit: int, lease_ms: int) -> Iterator[HeldLease]:
-        for priority in PRIORITIES:
-            while limit > 0 and (group := self.groups.first(priority)) and group.due_since_ms <= now_ms:
-                if popped := self.entries.pop(group, priority):
-                    limit -= 1
-                    name, slot = popped
-                    held = self._lease(
-                        group, name, slot.entry, is_alone=False, now_ms=now_ms, lease_ms=lease_ms
-                    )
-                    self.entries.move(slot, EntryPhase.LEASED)
-                    slot.held_by = held.sequence
-                    yield held
-                self.groups.reschedule(group, now_ms)
+    def _release_due(self, now_ms: int, *, limit: int, lease_ms: int, reserved: int) -> Iterator[HeldLease]:
+        left = limit + reserved
+        while left > 0 and (due := self.groups.due_queues(now_ms, owners_only=left <= reserved)):
+            queue = self._turns.next_queue(due)
+            group = due[queue]
+            if popped := self.entries.pop(group, queue):
+                left -= 1
+                name, slot = popped
+                held = self._lease(group, name, slot.entry, is_alone=False, now_ms=now_ms, lease_ms=lease_ms)
+                self.entries.move(slot, EntryPhase.LEASED)
+                slot.held_by = held.sequence
+                self._turns.serve(queue, due)
+                group.turns.serve(flow_of_queue(queue))
+                yield held
+            self.groups.reschedule(group, now_ms)
 
     def _lease(
         self,
@@ -258,8 +262,12 @@ class MemoryShard:
             heappop(self._ends)
         return None
 
-    def _next_due_ms(self) -> int | None:
-        times = (self.groups.next_due_ms(), self.entries.next_due_ms(), self._first_end())
+    def _next_due_ms(self, *, owners_only: bool) -> int | None:
+        times = (
+            self.groups.next_due_ms(owners_only=owners_only),
+            self.entries.next_due_ms(),
+            self._first_end(),
+        )
         return min((time for time in times if time is not None), default=None)
 
     def _find_lease(self, name: str) -> HeldLease | None:

@@ -163,9 +163,7 @@ def encode_recorded(
                 paces.number(shared.sample.crawl_spec_id),
             )
         shape, execution, scope, pace = numbers
-        tail = pack_values(
-            each.own_values, rare=rare, queue=each.queue_priority, shape=shape, execution=execution
-        )
+        tail = pack_values(each.own_values, rare=rare, queue=each.queue, shape=shape, execution=execution)
         name, fingerprint = (
             entry_id_of_bytes(shared.job, url_key),
             encode_fingerprint(key_fingerprint(url_key)),

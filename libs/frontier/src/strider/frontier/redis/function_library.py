@@ -13,7 +13,16 @@ from typing import Final
 from strider.frontier.entry_encoding import FIELDS_DIGEST
 from strider.storage.lua_files import LuaScript, load_script
 
-LIBRARY_PARTS: Final = ("shard", "host_groups", "entries", "leases", "integer_sets", "seen", "parked")
+LIBRARY_PARTS: Final = (
+    "shard",
+    "turns",
+    "host_groups",
+    "entries",
+    "leases",
+    "integer_sets",
+    "seen",
+    "parked",
+)
 """In this order: each part uses the ones before it."""
 
 FUNCTIONS: Final = (

@@ -209,9 +209,11 @@ class RedisWorkingSet:
             packed = encode_seen_entries(part, scopes)
             await self._calls.run("record_seen", shard, epoch, args=[packed, *scopes.names()])
 
-    async def release(self, shard: int, epoch: int, *, limit: int, lease_ms: int) -> ReleaseResult:
+    async def release(
+        self, shard: int, epoch: int, *, limit: int, lease_ms: int, reserved: int = 0
+    ) -> ReleaseResult:
         """Issue leases for due entries; leases of a lost reply come first."""
-        args = [limit, lease_ms, MAX_EXPIRED_PER_CALL]
+        args = [limit, lease_ms, MAX_EXPIRED_PER_CALL, reserved]
         answer = await self._calls.run("release", shard, epoch, args=args, identity=b"any")
         now_ms, next_ms, given, expired = answer
         leases = decode_new_leases(given, epoch, now_ms=now_ms, lease_ms=lease_ms)

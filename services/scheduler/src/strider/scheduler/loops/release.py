@@ -68,6 +68,11 @@ from .sweep import QueueSweep
 IDLE_SECONDS: Final = 5.0
 """Longest time without a pass, in case the server's clock and ours differ about a due time."""
 
+RESERVE_DIVISOR: Final = 4
+"""This fraction of what may be in flight is allowed beyond it for runs of owners: their requests would else
+wait for those of a flood of raw seeds that takes up all of it.
+"""
+
 FIGURES_SECONDS: Final = 1.0
 """Oldest count of entries in flight that is used."""
 
@@ -177,10 +182,14 @@ class ReleaseLoop:
             await self._rebuild(shard)
         await self._resend()
         is_sweeping_on = await self._sweep.step()
-        capacity = self._limit_to_credits(await self._count_capacity())
+        counted = await self._count_capacity()
+        capacity = self._limit_to_credits(counted)
         shard.is_at_capacity = capacity <= 0
+        limit = min(max(capacity, 0), self._options.release_batch)
+        with_reserve = self._limit_to_credits(counted + self._options.in_flight // RESERVE_DIVISOR)
+        reserved = max(min(with_reserve, self._options.release_batch) - limit, 0)
         # Also without capacity: an expired lease is in flight until it is decided about.
-        release = await shard.lease_due_entries(limit=min(max(capacity, 0), self._options.release_batch))
+        release = await shard.lease_due_entries(limit=limit, reserved=reserved)
         self._capacity -= len(release.leases)
         batch = await self._decide_all(release)
         await self._publish_requests(batch)
@@ -194,7 +203,8 @@ class ReleaseLoop:
         has_used_up = 0 < capacity <= len(release.leases)  # by a count that may be a second old
         if batch.has_freed_leases or is_sweeping_on or has_used_up:
             return 0.0
-        return _seconds_until_due(release) if capacity > 0 else FIGURES_SECONDS
+        wait_seconds = _seconds_until_due(release) if limit or reserved else FIGURES_SECONDS
+        return wait_seconds if capacity > 0 else min(wait_seconds, FIGURES_SECONDS)
 
     async def _decide_all(self, release: ReleaseResult) -> ReleaseBatch:
         expired = self._shard.expiry_guard.select_decidable(release.expired, now=self._clock.monotonic())

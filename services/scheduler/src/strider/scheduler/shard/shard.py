@@ -177,11 +177,15 @@ class OwnedShard:
             with self.require_ready():
                 await self.working_set.record_seen(self.number, self.epoch, remembered)
 
-    async def lease_due_entries(self, *, limit: int) -> ReleaseResult:
+    async def lease_due_entries(self, *, limit: int, reserved: int) -> ReleaseResult:
         """Write leases for due entries, as far as the clocks of their host groups allow."""
         with self.require_ready():
             release = await self.working_set.release(
-                self.number, self.epoch, limit=limit, lease_ms=self.options.lease_ms
+                self.number,
+                self.epoch,
+                limit=limit,
+                lease_ms=self.options.lease_ms,
+                reserved=reserved,
             )
         self.clock.synchronize(release.now_ms)
         for lease in release.leases:

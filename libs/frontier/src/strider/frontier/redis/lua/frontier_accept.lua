@@ -23,7 +23,7 @@ local function remember(remembered, scope, fingerprint)
 end
 
 local function open(phase, id, name, pace, tail)
-  local due, rank, execution, sequence = struct.unpack(TAIL, tail)
+  local due, q, execution, sequence = struct.unpack(TAIL, tail)
   is_open[id] = true
   count('o', execution, 1)
   if not is_load then count('a', execution, 1) end
@@ -33,9 +33,9 @@ local function open(phase, id, name, pace, tail)
     head.in_pipeline = head.in_pipeline + 1
   else
     if is_deferred(due) then return park_deferred(id, due) end
-    if (is_full and head.queued >= head.minimum_entries) or is_group_full(g, rank) then return park_overflow(id, g) end
+    if (is_full and head.queued >= head.minimum_entries) or is_group_full(g, q) then return park_overflow(id, g) end
     head.queued = head.queued + 1
-    ticket = enqueue(id, due, rank, g)
+    ticket = enqueue(id, due, q, g)
   end
   local n = many_opened
   opened[n + 1], opened[n + 2], many_opened = id, new_slot(phase, ticket, sequence, pace, tail), n + 2

@@ -7,15 +7,19 @@
 return function()
   local budget = tonumber(ARGV[9])
   if is_fenced() then return {FENCED} end
+  local layout = head.layout -- of what is dropped, which another version may have written
   redis.call('DEL', KEYS[1])
   -- The clock is kept: the log's times were written by it.
   redis.call('HSET', KEYS[1], 'epoch', caller.epoch, 'cluster', caller.cluster, 'state', 'dropping',
-    'call', caller.call, 'offset', head.offset, 'figures', struct.pack(FIGURES, now, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+    'call', caller.call, 'offset', head.offset, 'layout', layout,
+    'figures', struct.pack(FIGURES, now, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
   local function drop_groups()
     local names = redis.call('HRANDFIELD', key.groups, budget)
+    local is_known = has_current_layout()
+    if is_known then fetch_groups(names) end
     for _, name in ipairs(names) do
-      for priority = 0, 3 do redis.call('UNLINK', key.queue[priority] .. name) end
+      for _, q in ipairs(is_known and group(name).numbers or {0, 1, 2, 3}) do redis.call('UNLINK', queue_key(q, name)) end
     end
     bulk('HDEL', key.groups, names)
     return #names
@@ -29,10 +33,10 @@ return function()
       or drop_buckets(parked_sizes(), parked_prefix, budget) then
     return {DONE, 0}
   end
-  for _, name in ipairs({'entries', 'groups', 'later', 'counts', 'leases', 'ends', 'expired', 'names', 'shapes',
-      'due:0', 'due:1', 'due:2', 'due:3'}) do
+  for _, name in ipairs({'entries', 'groups', 'later', 'counts', 'leases', 'ends', 'expired', 'names', 'shapes'}) do
     redis.call('UNLINK', base .. name)
   end
+  for q = 0, 8 * FLOWS - 1 do redis.call('UNLINK', due_key(q)) end
   redis.call('UNLINK', tokens_key(generation), tokens_key(generation - 1))
   write_limits(ARGV[5], ARGV[6], ARGV[7], ARGV[8])
   redis.call('HSET', KEYS[1], 'run', run_id(), 'state', 'loading', 'layout', FULL_LAYOUT,

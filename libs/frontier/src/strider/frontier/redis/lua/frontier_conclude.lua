@@ -54,7 +54,7 @@ local function close_parked(n)
 end
 
 local function update_open(n, s)
-  local due, rank, id = s.due, s.rank, ids[n]
+  local due, q, id = s.due, s.queue, ids[n]
   count('o', s.execution, -1)
   set_tail(s, tails[n])
   count('o', s.execution, 1)
@@ -66,7 +66,7 @@ local function update_open(n, s)
     move(s, LEASED) -- out of the counted phases
     slots[id] = false
     park_deferred(id, s.due)
-  elseif s.phase ~= QUEUED or s.due ~= due or s.rank ~= rank then
+  elseif s.phase ~= QUEUED or s.due ~= due or s.queue ~= q then
     requeue(id, s, group(names[n]))
   end
 end

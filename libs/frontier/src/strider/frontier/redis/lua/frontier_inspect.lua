@@ -9,11 +9,12 @@ return function()
   if not is_ready_to_read() then return {NOT_READY, 'it is ' .. head.state} end
   local shown = {}
   for index = 5, #ARGV do
-    local g, paces = group(ARGV[index]), {}
+    local g, paces, queued = group(ARGV[index]), {}, {[0] = 0, 0, 0, 0}
+    for q, items in pairs(g.queues) do queued[q % 4] = queued[q % 4] + items end
     for _, p in ipairs(parse_paces(g)) do paces[#paces + 1] = {p.entries, p.delay, p.places, p.patience} end
     shown[#shown + 1] = {
       g.delay, g.max_in_flight, g.in_flight, math.max(g.next_start, g.provisional_start), g.blocked, paces,
-      g[0], g[1], g[2], g[3],
+      queued[0], queued[1], queued[2], queued[3],
     }
   end
   return {

@@ -1,13 +1,13 @@
 -- Part of the functions that move entries: their slots and queue items.
 --
--- keys: `entries` (hash: entry id, slot), `queue:<priority>:<group>` (list: entry id and ticket), `later` (sorted set:
---   entry id, ticket, priority, group by due time), `counts` (hash: o or a, execution)
+-- keys: `entries` (hash: entry id, slot), `queue:<queue>:<group>` (list: entry id and ticket), `later` (sorted set:
+--   entry id, ticket, queue, group by due time), `counts` (hash: o or a, execution)
 -- arguments: none of its own
 -- result: none
 --
 -- A slot is 14 bytes that are written here (phase; ticket of its queue item while it is queued, or the lease that holds
 -- it; last outcome counted; number of its pace in its group, 0 for none) and a tail that the owner writes: due time,
--- priority, number of the execution, fetch sequence, and the entry.
+-- queue, number of the execution, fetch sequence, and the entry.
 local QUEUED, LEASED, IN_PIPELINE = 0, 1, 2
 local TAIL, WHOLE_SLOT, NEW_SLOT = '>I6BI3I6', '>BI6I6BI6BI3I6', '>BI6I6Bc0'
 local SLOT_SIZE = 14
@@ -23,10 +23,10 @@ local function begin_entries()
 end
 
 local function parsed_slot(packed)
-  local phase, whose, ended, pace, due, rank, execution, sequence = struct.unpack(WHOLE_SLOT, packed)
+  local phase, whose, ended, pace, due, q, execution, sequence = struct.unpack(WHOLE_SLOT, packed)
   return {
     phase = phase, ticket = phase == QUEUED and whose or 0, held = phase == LEASED and whose or 0, ended = ended,
-    pace = pace, due = due, rank = rank, execution = execution, sequence = sequence,
+    pace = pace, due = due, queue = q, execution = execution, sequence = sequence,
     tail = string.sub(packed, SLOT_SIZE + 1),
   }
 end
@@ -58,7 +58,7 @@ local function packed_slot(s)
 end
 
 local function set_tail(s, tail)
-  s.due, s.rank, s.execution, s.sequence = struct.unpack(TAIL, tail)
+  s.due, s.queue, s.execution, s.sequence = struct.unpack(TAIL, tail)
   s.tail = tail
 end
 
@@ -73,31 +73,31 @@ local function move(s, phase)
   s.phase = phase
 end
 
-local function push(g, priority, item, at_head)
+local function push(g, q, item, at_head)
   if at_head then
-    redis.call('LPUSH', key.queue[priority] .. g.name, item)
+    redis.call('LPUSH', queue_key(q, g.name), item)
   else
     if not g.pushes then g.pushes = {} end
-    local list = g.pushes[priority]
+    local list = g.pushes[q]
     if list then
       list[#list + 1] = item
     else
-      g.pushes[priority] = {item}
+      g.pushes[q] = {item}
     end
   end
-  g[priority] = g[priority] + 1
+  add_queued(g, q, 1)
   g.stale, g.is_moved = true, true
 end
 
 -- Assigns the next ticket, and puts the item into its queue, or into `later` until it is due.
-local function enqueue(id, due, rank, g, at_head)
+local function enqueue(id, due, q, g, at_head)
   local ticket = (head.ticket + 1) % 4294967296
   head.ticket = ticket
   local item = struct.pack(QUEUE_ITEM, id, ticket)
   if due > now and not at_head then
-    redis.call('ZADD', key.later, due, item .. rank .. g.name)
+    redis.call('ZADD', key.later, due, item .. string.char(q) .. g.name)
   else
-    push(g, rank, item, at_head)
+    push(g, q, item, at_head)
   end
   return ticket
 end
@@ -105,7 +105,7 @@ end
 -- Queues an entry again; an older queue item becomes stale.
 local function requeue(id, s, g, at_head)
   move(s, QUEUED)
-  s.held, s.ticket = 0, enqueue(id, s.due, s.rank, g, at_head)
+  s.held, s.ticket = 0, enqueue(id, s.due, s.queue, g, at_head)
   changed_entries[id] = true
 end
 
@@ -114,7 +114,7 @@ local function promote()
   local due = redis.call('ZRANGEBYSCORE', key.later, '-inf', now, 'LIMIT', 0, PROMOTED_PER_CALL)
   if #due == 0 then return end
   for _, member in ipairs(due) do
-    push(group(string.sub(member, 22)), tonumber(string.sub(member, 21, 21)), string.sub(member, 1, 20))
+    push(group(string.sub(member, 22)), string.byte(member, 21), string.sub(member, 1, 20))
   end
   bulk('ZREM', key.later, due)
 end
@@ -122,7 +122,7 @@ end
 local function write_pushes()
   for name, g in pairs(groups) do
     if g.pushes then
-      for priority, items in pairs(g.pushes) do bulk('RPUSH', key.queue[priority] .. name, items) end
+      for q, items in pairs(g.pushes) do bulk('RPUSH', queue_key(q, name), items) end
       g.pushes = false
     end
   end

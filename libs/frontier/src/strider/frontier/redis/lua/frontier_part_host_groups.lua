@@ -1,22 +1,25 @@
 -- Part of the functions that touch host groups: their delay clocks, request limits, and due order. The per-host delay is
 -- enforced here, by apply_delay and reschedule.
 --
--- keys: `groups` (hash: group, packed record), `due:<priority>` (sorted set: group, since when it is due)
+-- keys: `groups` (hash: group, packed record), `due:<queue>` (sorted set: group whose next entry is in a queue of this
+--   number, since when it is due)
 -- arguments: ARGV[3] delay of groups that were never set, ms
 -- result: none
 --
 -- A crawl spec sets a pace (delay, request limit, patience with a block), which counts in a group while an entry under
 -- it is open there: the record ends with what the owner has set and the paces, each with its open entries. Delay, limit
 -- and block in its fixed part follow from these; only functions that open or close entries read the rest.
-local GROUP = '>I4I2I2I2I2BI6I6I6I6I4I4I4I4I4B'
-local GROUP_SIZE = 58
+local GROUP = '>I4I2I2I2I2I2I6I6I6I6I4BI2B'
+local GROUP_SIZE = 46
+local QUEUE = '>BI4' -- number, items
+local QUEUE_SIZE = 5
 local OWN = '>I4I4I2I6I6' -- delay and least delay, ms; request limit; start and end of a block, ms
 local OWN_SIZE = 22
 local PACE = '>BI4I4I2I4' -- number in the group, open entries; delay in ms, request limit, patience in s
 local PACES_OF_CALL = '>I4I2I4'
 local NO_DELAY, NO_PLACES = 4294967295, 65535 -- not set by the owner: by the paces
 local MAX_PACES = 64
-local NO_QUEUE = -1
+local NO_QUEUE = 65535
 local START_TOLERANCE = 2000 -- ms; how long after its mark a request may still write its head
 
 local groups -- by name; groups read in this call, changes included
@@ -27,21 +30,26 @@ end
 
 -- Tables are constructed in one expression: one that grows field by field is reallocated at each power of two.
 local function unpacked_group(name, packed)
-  local delay, places, in_flight, unstarted, standalone, rank, since, clock, provisional_start, blocked, n0, n1, n2, n3, parked, refillable
+  local delay, places, in_flight, unstarted, standalone, due, since, clock, provisional_start, blocked, parked, refillable
+  local turn, many, queues, numbers, rest = NO_TURN, 0, {}, {}, ''
   if packed then
-    delay, places, in_flight, unstarted, standalone, rank, since, clock, provisional_start, blocked, n0, n1, n2, n3, parked,
-      refillable = struct.unpack(GROUP, packed)
-    if rank == 255 then rank = NO_QUEUE end
+    delay, places, in_flight, unstarted, standalone, due, since, clock, provisional_start, blocked, parked, refillable,
+      turn, many = struct.unpack(GROUP, packed)
+    for index = 1, many do
+      local q, items = struct.unpack(QUEUE, packed, GROUP_SIZE + 1 + (index - 1) * QUEUE_SIZE)
+      numbers[index], queues[q] = q, items
+    end
+    rest = string.sub(packed, GROUP_SIZE + many * QUEUE_SIZE + 1)
   else
-    delay, places, in_flight, unstarted, standalone, rank, since = tonumber(ARGV[3]), 1, 0, 0, 0, NO_QUEUE, 0
-    clock, provisional_start, blocked, n0, n1, n2, n3, parked, refillable = 0, 0, 0, 0, 0, 0, 0, 0, 0
+    delay, places, in_flight, unstarted, standalone, due, since = tonumber(ARGV[3]), 1, 0, 0, 0, NO_QUEUE, 0
+    clock, provisional_start, blocked, parked, refillable = 0, 0, 0, 0, 0
   end
   local g = {
     name = name, packed = packed, delay = delay, max_in_flight = places, in_flight = in_flight, unstarted = unstarted,
-    standalone = standalone, due_priority = rank, due_since = since, next_start = clock, provisional_start = provisional_start, blocked = blocked,
-    n1, n2, n3, [0] = n0, written_priority = rank, written_since = since, stale = false, pushes = false,
-    overflow = parked, refillable = refillable, is_moved = false, is_touched = not packed,
-    rest = packed and string.sub(packed, GROUP_SIZE + 1) or '', paces = false,
+    standalone = standalone, due_queue = due, due_since = since, next_start = clock, blocked = blocked,
+    provisional_start = provisional_start, written_queue = due, written_since = since, stale = false, pushes = false,
+    overflow = parked, refillable = refillable, is_moved = false, is_touched = not packed, turn = turn,
+    queues = queues, numbers = numbers, rest = rest, paces = false,
   }
   groups[name] = g
   return g
@@ -63,6 +71,21 @@ end
 
 local function group(name)
   return groups[name] or unpacked_group(name, redis.call('HGET', key.groups, name))
+end
+
+-- Adds items to the count of a queue of a group, or takes them away.
+local function add_queued(g, q, by)
+  if not g.queues[q] then g.numbers[#g.numbers + 1] = q end
+  g.queues[q] = (g.queues[q] or 0) + by
+end
+
+-- Returns how many items a group has queued; in one flow, if one is given.
+local function queued_items(g, flow)
+  local many = 0
+  for q, items in pairs(g.queues) do
+    if not flow or math.floor(q / 4) == flow then many = many + items end
+  end
+  return many
 end
 
 -- Parses what the owner has set of a group, and its paces.
@@ -190,19 +213,19 @@ local function read_paces(packed)
   return paces
 end
 
--- Puts a group into the due order of its best entry, as delay, block and request limit allow; first come, first served.
+-- Puts a group into the due order of its next entry, as delay, block and request limit allow; first come, first served.
 local function reschedule(g)
   local eligible = g.next_start
   if g.blocked > eligible then eligible = g.blocked end
   if g.provisional_start > eligible then eligible = g.provisional_start end
   g.is_touched = true
-  local is_waiting = g.due_priority ~= NO_QUEUE and g.due_since <= now and eligible <= now
-  local rank = NO_QUEUE
+  local is_waiting = g.due_queue ~= NO_QUEUE and g.due_since <= now and eligible <= now
+  local q = NO_QUEUE
   if g.in_flight < g.max_in_flight and g.standalone == 0 and (g.delay == 0 or g.unstarted == 0) then
-    rank = g[3] > 0 and 3 or g[2] > 0 and 2 or g[1] > 0 and 1 or g[0] > 0 and 0 or NO_QUEUE
+    q = next_queue(g.turn, g.queues) or NO_QUEUE
   end
-  g.due_priority = rank
-  if rank ~= NO_QUEUE and not is_waiting then g.due_since = eligible > now and eligible or now end
+  g.due_queue = q
+  if q ~= NO_QUEUE and not is_waiting then g.due_since = eligible > now and eligible or now end
 end
 
 -- Moves the earliest next request to start + delay; a start of 0 moves nothing.
@@ -216,16 +239,16 @@ local function update_refillable(g)
   g.is_touched = true
   if g.overflow == 0 and g.refillable == 0 then return end
   local few = head.entries_per_group > 0 and math.floor(head.entries_per_group / 4) or 1000
-  local refillable = g.overflow > 0 and g[0] + g[1] + g[2] + g[3] <= few and 1 or 0
+  local refillable = g.overflow > 0 and queued_items(g) <= few and 1 or 0
   head.refillable = head.refillable + refillable - g.refillable
   g.refillable = refillable
 end
 
-local function append_to(lists, priority, value, other)
-  local list = lists[priority]
+local function append_to(lists, name, value, other)
+  local list = lists[name]
   if not list then
     list = {}
-    lists[priority] = list
+    lists[name] = list
   end
   local many = #list + 1
   list[many] = value
@@ -234,8 +257,13 @@ end
 
 local function packed_group(g)
   if not g.rest then g.rest = packed_paces(g) end
-  return struct.pack(GROUP, g.delay, g.max_in_flight, g.in_flight, g.unstarted, g.standalone, g.due_priority == NO_QUEUE and 255 or g.due_priority,
-    g.due_since, g.next_start, g.provisional_start, g.blocked, g[0], g[1], g[2], g[3], g.overflow, g.refillable) .. g.rest
+  local queues, many = '', 0
+  for _, q in ipairs(g.numbers) do
+    local items = g.queues[q]
+    if items > 0 then queues, many = queues .. struct.pack(QUEUE, q, items), many + 1 end
+  end
+  return struct.pack(GROUP, g.delay, g.max_in_flight, g.in_flight, g.unstarted, g.standalone, g.due_queue, g.due_since,
+    g.next_start, g.provisional_start, g.blocked, g.overflow, g.refillable, g.turn, many) .. queues .. g.rest
 end
 
 local function write_groups()
@@ -253,15 +281,18 @@ local function write_groups()
         records[many + 1], records[many + 2], many = name, packed, many + 2
         g.packed = packed
       end
-      local was, rank = g.written_priority, g.due_priority
-      if was ~= rank or (rank ~= NO_QUEUE and g.written_since ~= g.due_since) then
-        if was ~= NO_QUEUE and was ~= rank then append_to(gone, was, name) end
-        if rank ~= NO_QUEUE then append_to(come, rank, g.due_since, name) end
-        g.written_priority, g.written_since = rank, g.due_since
+      local was, q = g.written_queue, g.due_queue
+      if was ~= q or (q ~= NO_QUEUE and g.written_since ~= g.due_since) then
+        if was ~= NO_QUEUE and was ~= q then append_to(gone, was, name) end
+        if q ~= NO_QUEUE then append_to(come, q, g.due_since, name) end
+        g.written_queue, g.written_since = q, g.due_since
       end
     end
   end
   bulk('HSET', key.groups, records)
-  for priority, names in pairs(gone) do bulk('ZREM', key.due[priority], names) end
-  for priority, pairs_of in pairs(come) do bulk('ZADD', key.due[priority], pairs_of) end
+  for q, names in pairs(gone) do bulk('ZREM', due_key(q), names) end
+  for q, pairs_of in pairs(come) do
+    bulk('ZADD', due_key(q), pairs_of)
+    note_due_queue(q)
+  end
 end

@@ -82,10 +82,11 @@ local function unpark(id, kind, g)
   end
 end
 
--- High priority may use twice the room of a group, so that it does not wait behind lower ones.
-local function is_group_full(g, rank)
+-- Each flow has room of its own in a group. High priority may use twice as much, so that it does not wait behind lower
+-- ones.
+local function is_group_full(g, q)
   if head.entries_per_group == 0 then return false end
-  return g[0] + g[1] + g[2] + g[3] >= (rank == 3 and 2 or 1) * head.entries_per_group
+  return queued_items(g, math.floor(q / 4)) >= (q % 4 == 3 and 2 or 1) * head.entries_per_group
 end
 
 local function memory_percent()
@@ -101,11 +102,11 @@ local function is_nearly_full(used_percent)
 end
 
 -- Parks the last of a queue: only entries that no outcome can arrive for any more, as the log has all of them.
-local function park_last(g, priority, many)
-  local name = key.queue[priority] .. g.name
+local function park_last(g, q, many)
+  local name = queue_key(q, g.name)
   local items, ids, tickets = redis.call('RPOP', name, many), {}, {}
   if not items then return 0 end
-  g[priority] = g[priority] - #items
+  add_queued(g, q, -#items)
   g.stale, g.is_moved = true, true
   for index = 1, #items do ids[index], tickets[index] = struct.unpack(QUEUE_ITEM, items[index]) end
   local found, shelved, kept = bulk_get(key.entries, ids), 0, {}
@@ -122,11 +123,11 @@ local function park_last(g, priority, many)
     end
   end
   bulk('RPUSH', name, kept)
-  g[priority] = g[priority] + #kept
+  add_queued(g, q, #kept)
   return shelved
 end
 
--- Parks half of what some random groups have queued at their lowest priority.
+-- Parks half of what some random groups have in their longest queue of the lowest priority.
 local function park_queued()
   local budget = math.min(PARKED_PER_CALL, head.queued - head.minimum_entries)
   if budget <= 0 then return end
@@ -135,9 +136,14 @@ local function park_queued()
   fetch_groups(names)
   for _, name in ipairs(names) do
     local g = group(name)
-    local priority = g[0] > 0 and 0 or g[1] > 0 and 1 or g[2] > 0 and 2 or 3
-    local many = math.min(math.ceil(g[priority] / 2), budget)
-    if many > 0 then budget = budget - park_last(g, priority, many) end
+    local last
+    for _, q in ipairs(g.numbers) do
+      local items = g.queues[q]
+      local is_lower = not last or q % 4 < last % 4 or (q % 4 == last % 4 and items > g.queues[last])
+      if items > 0 and is_lower then last = q end
+    end
+    local many = last and math.min(math.ceil(g.queues[last] / 2), budget) or 0
+    if many > 0 then budget = budget - park_last(g, last, many) end
   end
 end
 

@@ -40,13 +40,9 @@ end
 
 local function key_names(header)
   local prefix = string.sub(header, 1, -7) -- without `header`
-  local names = {base = prefix, due = {}, queue = {}}
+  local names = {base = prefix, due = prefix .. 'due:', queue = prefix .. 'queue:'}
   for _, name in ipairs({'entries', 'groups', 'later', 'counts', 'leases', 'ends', 'expired', 'names', 'shapes'}) do
     names[name] = prefix .. name
-  end
-  for priority = 0, 3 do
-    names.due[priority] = prefix .. 'due:' .. priority
-    names.queue[priority] = prefix .. 'queue:' .. priority .. ':'
   end
   if keys_cached == MAX_CACHED_KEYS then keys_of, keys_cached = {}, 0 end
   keys_of[header], keys_cached = names, keys_cached + 1
@@ -58,11 +54,12 @@ local function begin_shard(reply_field)
   key = keys_of[header] or key_names(header)
   base = key.base
   local values = redis.call('HMGET', header, 'epoch', 'run', 'state', 'layout', 'call', 'offset', 'figures', 'limits',
-    'said-' .. reply_field, 'cluster')
+    'due', 'turns', 'said-' .. reply_field, 'cluster')
   -- The tables are reused: new ones would be a good part of the cost of a small call.
-  head.reply_field, head.last_reply, head.run = reply_field, values[9], values[2]
+  head.reply_field, head.last_reply, head.run = reply_field, values[11], values[2]
+  head.due, head.turns = values[9] or '', values[10]
   head.state, head.layout = values[3] or 'absent', values[4] or ''
-  head.cluster = values[10] or ''
+  head.cluster = values[12] or ''
   head.epoch, head.call, head.offset = tonumber(values[1]), tonumber(values[5]) or 0, tonumber(values[6]) or 0
   head.at, head.sequence, head.ticket, head.queued, head.in_pipeline, head.overflow, head.deferred, head.refillable, head.next_deferred_due,
     head.pass_deferred_due = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
@@ -161,6 +158,30 @@ end
 local function packed_figures()
   return struct.pack(FIGURES, now, head.sequence, head.ticket, head.queued, head.in_pipeline, head.overflow, head.deferred,
     head.refillable, head.next_deferred_due, head.pass_deferred_due)
+end
+
+-- Returns the key of a queue of a group, by its number.
+local function queue_key(q, name)
+  return key.queue .. q .. ':' .. name
+end
+
+-- Returns the key of the due order of the groups whose next entry is in a queue of this number.
+local function due_key(q)
+  return key.due .. q
+end
+
+-- Returns the numbers of the queues that have, or had, groups in their due orders.
+local function due_queues()
+  return {string.byte(head.due, 1, -1)}
+end
+
+-- Adds the number of a queue whose due order is no longer empty.
+local function note_due_queue(q)
+  local letter = string.char(q)
+  if not string.find(head.due, letter, 1, true) then
+    head.due = head.due .. letter
+    redis.call('HSET', KEYS[1], 'due', head.due)
+  end
 end
 
 local function write_header(reply)

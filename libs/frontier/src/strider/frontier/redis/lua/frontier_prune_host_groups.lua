@@ -13,7 +13,8 @@ return function()
   fetch_groups(names)
   for _, name in ipairs(names) do
     local g = group(name)
-    local is_idle = #g.rest <= OWN_SIZE and g.due_priority == NO_QUEUE and g.in_flight + g.standalone + g.overflow + g[0] + g[1] + g[2] + g[3] == 0
+    local is_idle = #g.rest <= OWN_SIZE and g.due_queue == NO_QUEUE
+      and g.in_flight + g.standalone + g.overflow + queued_items(g) == 0
     if is_idle and math.max(g.next_start, g.blocked, g.provisional_start) <= now then gone[#gone + 1] = name end
   end
   bulk('HDEL', key.groups, gone)

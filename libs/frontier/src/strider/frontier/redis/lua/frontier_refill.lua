@@ -26,7 +26,7 @@ return function()
 
   local function refill(n, kind)
     local id, tail, g = ids[n], tails[n], group(names[n])
-    local due, rank, _, sequence = struct.unpack(TAIL, tail)
+    local due, q, _, sequence = struct.unpack(TAIL, tail)
     if is_deferred(due) then
       if kind == OVERFLOW then
         unpark(id, kind, g)
@@ -36,7 +36,7 @@ return function()
       end
       return
     end
-    if (is_full and head.queued >= head.minimum_entries) or is_group_full(g, rank) then
+    if (is_full and head.queued >= head.minimum_entries) or is_group_full(g, q) then
       if kind == DEFERRED then
         unpark(id, kind, g)
         park_overflow(id, g)
@@ -47,7 +47,7 @@ return function()
     head.queued, count_opened = head.queued + 1, count_opened + 1
     opened[#opened + 1] = id
     local pace = numbers[n] > 0 and pace_number(g, paces[numbers[n]]) or 0
-    opened[#opened + 1] = new_slot(QUEUED, enqueue(id, due, rank, g), sequence, pace, tail)
+    opened[#opened + 1] = new_slot(QUEUED, enqueue(id, due, q, g), sequence, pace, tail)
   end
 
   for n, id in ipairs(ids) do

@@ -16,7 +16,7 @@ return function()
     end
   end
   local due = 0
-  for priority = 0, 3 do due = due + redis.call('ZCOUNT', key.due[priority], '-inf', now) end
+  for _, q in ipairs(due_queues()) do due = due + redis.call('ZCOUNT', due_key(q), '-inf', now) end
   return {
     DONE, now, head.queued, redis.call('HLEN', key.leases), head.in_pipeline, redis.call('HLEN', key.groups), seen,
     head.overflow, head.deferred, head.refillable, head.next_deferred_due, math.floor(memory_percent()), due,
