@@ -24,7 +24,7 @@ MOST_SECONDS = 2.0
 """For one request on a busy machine; its deadline is 4 s."""
 
 REFUSED = {"tls_failed", "connection_reset", "connection_closed"}
-"""Some servers send an alert before they close, and some do not; in TLS 1.3 the client is done before that."""
+"""With or without an alert before the close, which in TLS 1.3 follows the handshake of the client."""
 
 
 @dataclass(frozen=True)
