@@ -90,7 +90,8 @@ async def _load_steps(
     refused = None if entries else await _read_refusal(subject, job)
     _refuse_missing(job, spec_id, known=[*entries, *filter(None, [refused])], specs=by_id)
     steps: dict[str, list[DecisionStep]] = {}
-    for entry in [*entries] or [None]:
+    found: list[EntryRecorded | None] = [*entries] or [None]
+    for entry in found:
         source = entry or refused
         wanted = spec_id or (source.crawl_spec_id if source else "")
         page = _page_of(entry, refused)
