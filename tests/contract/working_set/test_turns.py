@@ -82,7 +82,7 @@ async def test_runs_take_turns_on_one_host_and_each_serves_its_best_page_first(
     assert len(order) == 22
 
 
-async def test_a_flood_fills_its_own_room_on_a_host(frontier: FrontierWorld) -> None:
+async def test_a_flood_fills_its_own_part_of_a_host(frontier: FrontierWorld) -> None:
     """What it has queued there leaves the room of another run as it is."""
     frontier.working_set = frontier.owner(limits=QueueLimits(entries_per_group=3))
     await frontier.open(HostGroupState("a.test", LONG_MS))

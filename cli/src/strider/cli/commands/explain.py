@@ -94,10 +94,9 @@ async def _load_steps(
     for entry in found:
         source = entry or refused
         wanted = spec_id or (source.crawl_spec_id if source else "")
-        page = _page_of(entry, refused)
         evidence = UrlEvidence(
             url=subject.url,
-            from_url=from_url or page,
+            from_url=from_url or _page_of(entry, refused),
             entry=entry,
             spec=by_id.get(wanted),
             run_control=run_control,

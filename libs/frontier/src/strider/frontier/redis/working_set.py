@@ -1,6 +1,6 @@
 """The scheduler's working set in Redis or Valkey: one function call for each port call.
 
-Large calls are split. Decides nothing: what a call does is in the Lua function of the same name.
+Large calls are split. A call does what the Lua function of the same name does.
 """
 
 from __future__ import annotations
@@ -79,8 +79,7 @@ from .call_encoding import (
 from .calls import DROPPED_PER_CALL, ENTRIES_PER_CALL, PRUNED_PER_CALL, ShardCalls, split_calls
 from .id_interning import ShardIdInterning
 
-_STATUSES: Final = (LookupStatus.UNKNOWN, LookupStatus.SEEN, LookupStatus.OPEN)
-"""By the numbers of `frontier_lookup`; an open entry without a slot is parked."""
+_STATUS_BY_NUMBER: Final = (LookupStatus.UNKNOWN, LookupStatus.SEEN, LookupStatus.OPEN)
 
 
 class RedisWorkingSet:
@@ -393,8 +392,8 @@ class RedisWorkingSet:
         known: list[EntryLookupResult] = []
         for slot, (_, is_seen, token) in zip(slots, triples, strict=True):
             seed_token = token.decode() if token else ""
-            if slot is None:
-                known.append(EntryLookupResult(_STATUSES[is_seen], None, seed_token))
+            if slot is None:  # an open entry without a slot is parked
+                known.append(EntryLookupResult(_STATUS_BY_NUMBER[is_seen], None, seed_token))
                 continue
             tail, held_by = slot
             entry = unpack_tail(tail, shapes[shape_number(tail)], held_by=held_by)

@@ -1,16 +1,11 @@
 """Release due entries: due -> lease -> fetch-requests, urls-decided, frontier.
 
 One loop for each shard. What happens to a due entry is decided by `core/release/decision.py`; robots.txt is
-fetched first, in exchange for the entry's lease, where it is unknown.
+fetched first, in exchange for the entry's lease, where it is unknown. The per-host delay is not enforced here: the working set writes a lease only when the clock of the host group
+allows it (`frontier_part_host_groups.lua` of `strider.frontier`).
 
-The per-host delay is not enforced here: the working set writes a lease only when the clock of the host group
-allows it. That clock is `reschedule` and `apply_delay` in `frontier_part_host_groups.lua` of
-`strider.frontier`, called by `frontier_release.lua` (which leases), `frontier_mark_started.lua` and
-`frontier_end_requests.lua` (which move the clock when a request starts and when it has ended); the delay
-itself is `core/hosts/host_state.py`'s.
-
-The lease is written before the request is published: a request that a crash kept from being published is
-released again when its lease expires. A pass follows each wake-up, each due time, and an idle interval.
+The lease is written first: a request that a crash kept from being published is released again when its lease
+expires. A pass follows each wake-up, each due time, and an idle interval.
 """
 
 from __future__ import annotations

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.crawl.scene import lines_of, run
 from tests.figures import record_figure
-
-from .scene import lines_of, run
 
 RULES = b"User-agent: *\nDisallow: /private\n"
 

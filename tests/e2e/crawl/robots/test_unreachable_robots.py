@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from .scene import COMMAND, LONGEST_SECONDS, lines_of
+from tests.e2e.crawl.scene import COMMAND, LONGEST_SECONDS, lines_of
 
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 TIMES = f"last requested {TIME}, unreachable since {TIME}"

@@ -9,10 +9,9 @@ import pytest
 
 from strider.messaging.inprocess import simulate
 from strider.scheduler.options import SchedulerOptions
-
-from .pipeline import SHARDS
-from .web import Host, Page, Web
-from .world import SPEC, SimulatedWorld
+from tests.unit.scheduler.simulation.pipeline import SHARDS
+from tests.unit.scheduler.simulation.web import Host, Page, Web
+from tests.unit.scheduler.simulation.world import SPEC, SimulatedWorld
 
 HOST = "www.site.test"
 
