@@ -364,9 +364,8 @@ class RedisWorkingSet:
         names = await self._interning.intern_shapes(shard, epoch, (shared.shape for shared in shared_fields))
         scopes, numbers = ScopeNumbers(), PaceNumbers(paces)
         packed = encode_recorded(recorded, names, scopes, numbers, phase=phase)
-        await self._calls.run(
-            "accept", shard, epoch, args=["load", packed, b"", numbers.packed, *scopes.names()]
-        )
+        args = ["load", packed, b"", numbers.packed, *scopes.names()]
+        await self._calls.run("accept", shard, epoch, args=args)
 
     async def _accept(
         self,
@@ -387,9 +386,9 @@ class RedisWorkingSet:
 
     async def _lookup_results(self, shard: int, answer: Sequence[Any]) -> list[EntryLookupResult]:
         triples = list(zip(answer[::3], answer[1::3], answer[2::3], strict=True))
+        known: list[EntryLookupResult] = []
         slots = [split_slot(slot) if slot else None for slot, _, _ in triples]
         shapes = await self._interning.shapes(shard, {shape_number(slot[0]) for slot in slots if slot})
-        known: list[EntryLookupResult] = []
         for slot, (_, is_seen, token) in zip(slots, triples, strict=True):
             seed_token = token.decode() if token else ""
             if slot is None:  # an open entry without a slot is parked

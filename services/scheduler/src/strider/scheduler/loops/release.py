@@ -1,8 +1,9 @@
 """Release due entries: due -> lease -> fetch-requests, urls-decided, frontier.
 
 One loop for each shard. What happens to a due entry is decided by `core/release/decision.py`; robots.txt is
-fetched first, in exchange for the entry's lease, where it is unknown. The per-host delay is not enforced here: the working set writes a lease only when the clock of the host group
-allows it (`frontier_part_host_groups.lua` of `strider.frontier`).
+fetched first, in exchange for the entry's lease, where it is unknown. The per-host delay is not enforced
+here: the working set writes a lease only when the clock of the host group allows it
+(`frontier_part_host_groups.lua` of `strider.frontier`).
 
 The lease is written first: a request that a crash kept from being published is released again when its lease
 expires. A pass follows each wake-up, each due time, and an idle interval.
