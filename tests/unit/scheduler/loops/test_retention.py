@@ -14,7 +14,7 @@ from strider.messaging.effects import Publish
 from strider.messaging.inprocess import simulate
 from tests.unit.scheduler.simulation.checks import run_to_end
 from tests.unit.scheduler.simulation.pipeline import key_of_url
-from tests.unit.scheduler.simulation.test_budgets import a_wide_site
+from tests.unit.scheduler.simulation.specs.test_budgets import a_wide_site
 from tests.unit.scheduler.simulation.web import Host, Page, Web, a_web
 from tests.unit.scheduler.simulation.world import SimulatedWorld
 

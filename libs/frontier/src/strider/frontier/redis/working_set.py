@@ -364,7 +364,7 @@ class RedisWorkingSet:
         names = await self._interning.intern_shapes(shard, epoch, (shared.shape for shared in shared_fields))
         scopes, numbers = ScopeNumbers(), PaceNumbers(paces)
         packed = encode_recorded(recorded, names, scopes, numbers, phase=phase)
-        args = ["load", packed, b"", numbers.packed, *scopes.names()]
+        args: list[str | bytes | int] = ["load", packed, b"", numbers.packed, *scopes.names()]
         await self._calls.run("accept", shard, epoch, args=args)
 
     async def _accept(
