@@ -100,7 +100,7 @@ async def _rebuild(kafka: str, valkey: str, *, rounds: int, count: int) -> list[
     bus, codec, clock = KafkaBus(connection), Codec(SchemaStore.bundled()), SystemClock()
     redis = connect(RedisOptions(valkey, timeout_seconds=10.0))
     writer = await bus.take_shard("bench", 0, commit_interval_seconds=0.1)
-    truth = TopicFrontierLog(writer, codec)
+    truth = TopicFrontierLog(writer, codec, cluster="bench")
     await _fill(truth, count=count)
     await _declare_spec(bus, codec)
     specs = CrawlSpecCache(bus, codec, clock=clock)
