@@ -70,7 +70,7 @@ faults: setup ## the long fault tests: kills, pauses, floods; prints what was lo
 
 reliability: setup ## run the tests that docs/reliability.md names, and write it with their figures (LONG=1: the long ones too)
 	@mkdir -p .strider && rm -f .strider/figures.jsonl
-	STRIDER_FIGURES=$(CURDIR)/.strider/figures.jsonl $(PYTEST) tests -m "fault$(if $(LONG),, and not slow)" -n $(LANES) --dist loadscope --timeout 1200 $(ARGS)
+	FIGURES_FILE=$(CURDIR)/.strider/figures.jsonl $(PYTEST) tests -m "fault$(if $(LONG),, and not slow)" -n $(LANES) --dist loadscope --timeout 1200 $(ARGS)
 	$(BIN)/python tools/reliability.py --collect .strider/figures.jsonl
 
 slow: setup ## the long tests that `make test` leaves out: a Redis cluster, millions of entries, frozen fetchers (hours)

@@ -7,12 +7,12 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 
-FILE_VARIABLE = "STRIDER_FIGURES"
+FILE_VARIABLE = "FIGURES_FILE"
 """Names the file that figures are appended to, a JSON object per line."""
 
 
 def record_figure(figure: str) -> None:
-    """Print a figure of the running test; append it to the file of `STRIDER_FIGURES` where that is set."""
+    """Print a figure of the running test; append it to the file of `FIGURES_FILE` where that is set."""
     print(f"\n{figure}")  # noqa: T201  # the figures are what long tests are run for
     if name := os.environ.get(FILE_VARIABLE):
         test = os.environ["PYTEST_CURRENT_TEST"].partition(" ")[0].partition("[")[0]

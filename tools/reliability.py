@@ -1,7 +1,7 @@
 """docs/reliability.md: each fault, bad input and attack with the tests that show how it is survived.
 
 The rows stand in docs/reliability.yaml; the tests name them with `@pytest.mark.fault("F12")`, or a part of
-one with `part="..."`. Figures are what the tests recorded in their last run with `STRIDER_FIGURES=FILE`:
+one with `part="..."`. Figures are what the tests recorded in their last run with `FIGURES_FILE=FILE`:
 `tools/reliability.py --collect FILE` adds them to docs/reliability.json. A mark that names no row is refused.
 """
 

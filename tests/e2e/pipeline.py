@@ -172,6 +172,16 @@ class Ring:
         """Read the rows of a job's pages."""
         return await self._select("SELECT * FROM crawled_pages WHERE job_id = $1", job_id)
 
+    async def pages_of(self, job_id: str, urls: Sequence[str]) -> list[asyncpg.Record]:
+        """Read the rows of some pages of a job."""
+        return await self._select(
+            "SELECT * FROM crawled_pages WHERE job_id = $1 AND url = ANY($2)", job_id, urls
+        )
+
+    async def decisions_about(self, url: str) -> list[asyncpg.Record]:
+        """Read the decisions about one URL, of whatever job."""
+        return await self._select("SELECT * FROM url_decisions WHERE url = $1", url)
+
     async def count_pages(self, job_id: str) -> int:
         """Count the rows of a job's pages."""
         (row,) = await self._select("SELECT count(*) FROM crawled_pages WHERE job_id = $1", job_id)
@@ -277,12 +287,14 @@ class Ring:
 
 
 @contextmanager
-def running_ring(*, counts_statements: bool = True, nodes: int = 1) -> Iterator[Ring]:
+def running_ring(
+    settings: Mapping[str, str] | None = None, *, counts_statements: bool = True, nodes: int = 1
+) -> Iterator[Ring]:
     """Start servers and all services, and end them."""
     with temp_server_directory() as place:
         servers = Servers.start(place, counts_statements=counts_statements, nodes=nodes)
         (place / "logs").mkdir()
-        ring = Ring(servers, place / "logs")
+        ring = Ring(servers, place / "logs", settings)
         try:
             asyncio.run(ring.start_all())
             yield ring

@@ -1,0 +1,31 @@
+"""One pipeline for all attacks, with the settings of a deployment that takes raw seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from strider.testing.owner import OWNER_SETTINGS
+from tests.e2e.pipeline import Ring, running_ring
+
+from .neighbours import DELAY_SECONDS, Stage
+
+SETTINGS = {
+    **OWNER_SETTINGS,
+    "STRIDER_HOST_DELAY": f"{DELAY_SECONDS:g}",
+    "SCHEDULER_IN_FLIGHT_PER_SHARD": "8",
+}
+"""Few requests in flight for each shard, so that a flood of some hundred hosts fills all of them."""
+
+
+@pytest.fixture(scope="package")
+def open_ring() -> Iterator[Ring]:
+    with running_ring(SETTINGS, counts_statements=False) as ring:
+        yield ring
+
+
+@pytest.fixture
+def stage(open_ring: Ring, tmp_path: Path) -> Stage:
+    return Stage(open_ring, tmp_path)
