@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,16 @@ def test_a_recorded_figure_is_kept_for_its_test(tmp_path: Path, monkeypatch: pyt
 
     (name,) = reliability.collect((tmp_path / "figures").read_text().splitlines(), {})
     assert name == "tests/repo/test_reliability.py::test_a_recorded_figure_is_kept_for_its_test"
+
+
+def test_the_threat_model_names_tests_that_exist() -> None:
+    text = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(test_\w+)`", text))
+    defined = {
+        name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for name in re.findall(r"(?m)^(?:async )?def (test_\w+)", path.read_text(encoding="utf-8"))
+    }
+
+    assert len(named) > 10
+    assert named - defined == set()
