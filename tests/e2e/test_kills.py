@@ -88,7 +88,7 @@ def _tell_repeats(sites: Sequence[ServedSite], fetcher: FetcherKill) -> str:
 
 
 @pytest.mark.fault("F1", part="each of eight services once, under a crawl")
-@pytest.mark.req("S2.0.1", "S3.2.11", "S3.4.3")
+@pytest.mark.req("S2.0.1", "S3.2.11", "S3.4.3", "S5.2.9")
 @pytest.mark.req("S5.1.1", part="each service is killed alone")
 async def test_a_kill_of_any_service_changes_nothing(ring: Ring, sites: Sequence[ServedSite]) -> None:
     spec = CrawlSpecDeclared(

@@ -138,10 +138,7 @@ async def test_a_lease_that_ran_out_cannot_be_marked(frontier: FrontierWorld) ->
     assert (await frontier.mark(lease)).result is StartResult.GONE
 
 
-@pytest.mark.req(
-    "S3.19.3",
-    part="a lease runs out and its URL is requested again; its time is that of the request, not an hour",
-)
+@pytest.mark.req("S3.19.3")
 async def test_a_lease_that_was_never_started_runs_out(frontier: FrontierWorld) -> None:
     """The request was lost on its way; the group continues, the entry waits for its disposition."""
     await frontier.open()

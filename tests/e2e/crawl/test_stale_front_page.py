@@ -29,7 +29,7 @@ def home() -> Iterator[str]:
         yield origin
 
 
-@pytest.mark.req("S2.2.8")
+@pytest.mark.req("S2.2.8", "S3.21.4")
 @pytest.mark.req("S2.0.2", part="where a seed names the sitemap or feed")
 @pytest.mark.parametrize(
     ("further", "is_found"),

@@ -38,7 +38,6 @@ def after(
 
 
 @pytest.mark.req("S2.1.11", "S2.1.12", "S3.19.12")
-@pytest.mark.req("S3.19.11", part="the states, in the record of the host; no key of its own in Redis")
 @pytest.mark.parametrize(
     ("signals", "state", "open_ms", "reason"),
     [

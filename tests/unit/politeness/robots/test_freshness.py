@@ -103,8 +103,7 @@ def test_absence_allows_everything_for_an_hour() -> None:
     assert known.status_at(NOW + HOUR) is RobotsStatus.FETCH_FIRST
 
 
-@pytest.mark.req("S3.19.19")
-@pytest.mark.req("S3.19.5", part="two retries, after 2 and 4 s; the timeout is that of a page")
+@pytest.mark.req("S3.19.5", "S3.19.19")
 def test_failures_deny_and_are_retried_ever_more_rarely() -> None:
     known, waits = OriginRobots(), []
     for _ in range(9):

@@ -58,7 +58,6 @@ def test_a_failing_host_gets_one_request_a_minute() -> None:
     simulate(scenario())
 
 
-@pytest.mark.req("S3.19.11", part="the states, in the record of the host; no key of its own in Redis")
 @pytest.mark.req("S5.2.1", part="an open circuit breaker, over a restart and an emptied working set")
 @pytest.mark.parametrize("is_lost", [pytest.param(False, id="restart"), pytest.param(True, id="redis-lost")])
 def test_an_open_breaker_survives(is_lost: bool) -> None:

@@ -66,7 +66,7 @@ FETCH_RETRY: Final = RetryPolicy(
 ROBOTS_RETRY: Final = RetryPolicy(
     retries=2, first_seconds=2, factor=2, cap_seconds=4, jitter_seconds=JITTER_SECONDS, deadline_seconds=10
 )
-"""2, 4 s."""
+"""2, 4 s; the deadline is that of each request."""
 
 DB_WRITE_RETRY: Final = RetryPolicy(
     retries=3, first_seconds=0.1, factor=2, cap_seconds=0.4, jitter_seconds=JITTER_SECONDS, deadline_seconds=5

@@ -1,10 +1,10 @@
 """Redis (or Valkey) client: bounded waits, translated errors, scripts by name.
 
 Scripts share one connection (`redis_pipeline`), other commands use a pool. The library's own retries are off:
-it would spend ten times the timeout on a server that does not answer. Retries are `strider.runtime.retry`'s,
-by the policy for Redis operations. A command of the pool that is cancelled while its reply is in transit
-closes its connection, so that the reply can never be taken for another command's; a canary test holds the
-library to that.
+it would spend ten times the timeout on a server that does not answer, and repeat scripts that may have run.
+Callers pause, and continue by `strider.runtime.retry`. A command of the pool that is cancelled while its
+reply is in transit closes its connection, so that the reply can never be taken for another command's; a
+canary test holds the library to that.
 """
 
 from __future__ import annotations

@@ -192,7 +192,6 @@ def test_an_outcome_without_relation_to_the_host_trips_no_breaker(outcome: Fetch
     assert group.breaker == a_group().breaker
 
 
-@pytest.mark.req("S3.19.11", part="the states, in the record of the host; no key of its own in Redis")
 def test_an_open_breaker_comes_back_from_its_record() -> None:
     """C-8: it survives a restart, a move of its shard, and the loss of Redis."""
     group = failed(a_group(), 5)

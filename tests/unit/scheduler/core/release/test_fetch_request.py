@@ -44,6 +44,16 @@ def test_robots_is_requested_as_the_user_agent_of_the_job() -> None:
     assert (request.job_id, request.metadata, request.cookie_jar) == ("job", {}, "")
 
 
+@pytest.mark.req("S3.19.5")
+@pytest.mark.parametrize(("page_seconds", "robots_ms"), [(30.0, 10_000), (5.0, 5_000)])
+def test_a_robots_txt_has_ten_seconds_and_no_more_than_a_page(page_seconds: float, robots_ms: int) -> None:
+    """All of a host waits for it."""
+    spec = a_spec(request_timeout_seconds=page_seconds)
+
+    assert build_fetch_request(robots_request_entry(an_entry()), spec, LICENCE).deadline_ms == robots_ms
+    assert build_fetch_request(an_entry(), spec, LICENCE).deadline_ms == round(page_seconds * 1000)
+
+
 def test_a_first_try_names_no_earlier_error() -> None:
     assert build_fetch_request(an_entry(error_class="status_client"), a_spec(), LICENCE).earlier_error == ""
 

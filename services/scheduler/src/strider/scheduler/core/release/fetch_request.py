@@ -5,7 +5,7 @@ from __future__ import annotations
 from strider.contracts.fast_dataclass import fast_dataclass
 from strider.contracts.generated.enums import RequestKind, Scope
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchRequested
-from strider.politeness import is_sensitive_header
+from strider.politeness import ROBOTS_RETRY, is_sensitive_header
 from strider.scheduler.core.budgets.limits import NO_AMOUNT, BudgetAmount
 from strider.scheduler.core.hosts.robots import REQUESTING_JOB
 from strider.urls import host_of, origin_of, registrable_domain
@@ -51,7 +51,7 @@ def build_fetch_request(entry: EntryRecorded, spec: CrawlSpecDeclared, lease: Re
         metadata={} if is_robots else entry.metadata,
         shard=lease.shard,
         epoch=lease.epoch,
-        deadline_ms=lease.cost_limit.ms or round(spec.request_timeout_seconds * 1000),
+        deadline_ms=lease.cost_limit.ms or _timeout_ms(spec, is_robots=is_robots),
         max_body_bytes=lease.cost_limit.bytes or spec.max_body_bytes,
         etag=entry.etag,
         last_modified=entry.last_modified,
@@ -62,6 +62,12 @@ def build_fetch_request(entry: EntryRecorded, spec: CrawlSpecDeclared, lease: Re
         insecure_tls=host_of(entry.url) in spec.insecure_tls_hosts,
         earlier_error=entry.error_class if entry.tries else "",
     )
+
+
+def _timeout_ms(spec: CrawlSpecDeclared, *, is_robots: bool) -> int:
+    """Return the time limit of one request; a robots.txt is small, and all of its host waits for it."""
+    seconds = spec.request_timeout_seconds
+    return round(1000 * (min(seconds, ROBOTS_RETRY.deadline_seconds) if is_robots else seconds))
 
 
 def _header_names(entry: EntryRecorded, spec: CrawlSpecDeclared) -> tuple[str, ...]:
