@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from statistics import mean
+from statistics import median
 from typing import Any, Final
 
 from confluent_kafka import Producer
@@ -173,10 +173,14 @@ class Stage:
         )
 
     def _check_pace(self, attack: str, began: float, *, paced: Sequence[str]) -> None:
-        """Compare the time between requests before the attack with that from its beginning on."""
+        """Compare the usual time between requests before the attack with that from its beginning on.
+
+        The median: a busy machine delays single requests by seconds, an attack that works all of them.
+        """
         texts, changed = [], {}
         for each in self.neighbours:
-            quiet, during = mean(each.intervals(0.0, began)), mean(each.intervals(began, time.monotonic()))
+            quiet = median(each.intervals(0.0, began))
+            during = median(each.intervals(began, time.monotonic()))
             texts.append(
                 f"{each.kind}-pages={len(each.site.plan.pages)} {each.kind}-pace={quiet / during:.3f}"
             )

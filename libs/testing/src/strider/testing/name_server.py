@@ -20,6 +20,7 @@ _RESPONSE: Final = 0x8180
 _TRUNCATED: Final = 0x0200
 _MAX_UDP_BYTES: Final = 1232
 _MAX_ALIASES: Final = 16
+_PORT_ATTEMPTS: Final = 20
 LYING_ADDRESS: Final = "198.51.100.66"
 """Address in responses with a wrong id."""
 
@@ -126,17 +127,31 @@ class _Datagrams(asyncio.DatagramProtocol):
 async def serve_names(zones: Mapping[str, Zone]) -> AsyncIterator[NameServer]:
     """Serve names on a free port of 127.0.0.1, by UDP and TCP, while the context lasts."""
     server = NameServer(zones)
-    listening = await asyncio.start_server(server.serve_tcp, "127.0.0.1", 0)
-    server.port = listening.sockets[0].getsockname()[1]
-    transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
-        lambda: _Datagrams(server), local_addr=("127.0.0.1", server.port), family=socket.AF_INET
-    )
+    listening, transport = await _listen(server)
     try:
         yield server
     finally:
         transport.close()
         listening.close()
         await asyncio.gather(*map(server.close_connection, list(server.connections)))
+
+
+async def _listen(server: NameServer) -> tuple[asyncio.Server, asyncio.DatagramTransport]:
+    """Listen on one port by TCP and UDP; one that is free for TCP may be a client's for UDP."""
+    for attempt in range(_PORT_ATTEMPTS):
+        listening = await asyncio.start_server(server.serve_tcp, "127.0.0.1", 0)
+        server.port = listening.sockets[0].getsockname()[1]
+        try:
+            transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+                lambda: _Datagrams(server), local_addr=("127.0.0.1", server.port), family=socket.AF_INET
+            )
+        except OSError:
+            listening.close()
+            if attempt == _PORT_ATTEMPTS - 1:
+                raise
+        else:
+            return listening, transport
+    raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 def _read_name(message: bytes, at: int) -> tuple[str, int]:
