@@ -51,6 +51,8 @@ class Member:
         self.owned: frozenset[TopicPartition] = frozenset()
         self.records: list[Record] = []
         self.rounds = 0
+        self.kept: frozenset[TopicPartition] = frozenset()
+        """Partitions of the last assignment that no other member had since the one before."""
         self._journal = journal or Journal()
         self._commits = commits
         self._done: dict[TopicPartition, int] = {}
@@ -80,6 +82,7 @@ class Member:
         self._done.clear()
         self.owned = partitions
         self.rounds += 1
+        self.kept = self.consumer.kept() if self.rounds > 1 else frozenset()
         self._journal.note(self.name, "assigned", partitions)
 
     async def commit(self) -> None:

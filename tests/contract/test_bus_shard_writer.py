@@ -97,3 +97,26 @@ async def test_topics_of_different_partition_counts_are_refused(world: World) ->
 
     with pytest.raises(StartRefused, match="partition count"):
         await start()
+
+
+@pytest.mark.fault("B3")
+async def test_partitions_are_kept_that_no_other_member_had_since_the_last_assignment(world: World) -> None:
+    """What a rebalance leaves where it is need not be taken again; what was elsewhere meanwhile must."""
+    topic = await world.create_topic(SHARDS)
+    group = world.unique("group")
+    await world.start_group(group, [topic])
+    first, second = Member("first"), Member("second")
+    await first.join(world.bus(), spec(group, topic))
+    await until_settled([first], SHARDS)
+    assert first.kept == frozenset()
+
+    await second.join(world.bus(), spec(group, topic))
+    await until_settled([first, second], SHARDS)
+    assert first.kept == first.owned
+    assert second.kept == frozenset()
+
+    moved = second.owned
+    await second.leave()
+    await until_settled([first], SHARDS)
+    assert first.kept == first.owned - moved
+    await first.leave()

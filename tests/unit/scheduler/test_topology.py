@@ -252,7 +252,7 @@ def test_no_more_is_under_way_than_is_allowed() -> None:
         scheduler = world.start()
         seen = 0
         while len([visit for visit in world.web.log if visit.url in pages]) < len(pages):
-            for shard, _ in scheduler.scheduler._shards.values():
+            for shard in scheduler.scheduler._shards.all():
                 figures = await shard.figures()
                 seen = max(seen, figures.leased + figures.in_pipeline)
             await asyncio.sleep(0.5)
@@ -332,7 +332,7 @@ def test_a_release_loop_that_dies_is_not_silent() -> None:
         async def broken(**_limits: int) -> None:
             raise ZeroDivisionError
 
-        for shard, _ in scheduler.scheduler._shards.values():
+        for shard in scheduler.scheduler._shards.all():
             shard.lease_due_entries = broken
             shard.wake.set()
         await asyncio.wait((scheduler.watch,), timeout=60)

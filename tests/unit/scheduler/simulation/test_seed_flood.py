@@ -113,7 +113,7 @@ async def pour(world: SimulatedWorld, flood: Flood) -> None:
 async def watch(world: SimulatedWorld, scheduler: SchedulerInstance, seen: Seen) -> None:
     """Note how much is queued at most."""
     while True:
-        sets = [shard for shard, _ in scheduler.scheduler._shards.values() if shard.is_ready]
+        sets = [shard for shard in scheduler.scheduler._shards.all() if shard.is_ready]
         seen.most_queued = max(seen.most_queued, sum([(await each.figures()).queued for each in sets]))
         await world.clock.sleep(0.5)
 
@@ -150,7 +150,7 @@ def links_unread(world: SimulatedWorld) -> list[int]:
 
 async def note(world: SimulatedWorld, scheduler: SchedulerInstance, seen: Seen) -> None:
     for shard in range(SHARDS):
-        epoch = scheduler.scheduler._shards[shard][0].epoch
+        epoch = scheduler.scheduler._shards.require(shard).epoch
         counts: dict[str, RunEntryCounts] = dict(await world.frontier.run_counts(shard, epoch))
         seen.counts.update({execution: count.accepted for execution, count in counts.items()})
     for topic in (CRAWL_SPECS, JOB_EVENTS, LINKS_DISCOVERED, SCHEDULER_DLQ, URLS_DECIDED):

@@ -123,7 +123,7 @@ class SchedulerInstance:
         """End at once, as by kill -9: nothing is finished, committed or published."""
         for writer in self.frontier_logs.writers:
             writer.kill()
-        tasks = [self.task, self.watch, *(task for _, task in self.scheduler._shards.values())]
+        tasks = [self.task, self.watch, *self.scheduler._shards.tasks()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -41,8 +41,6 @@ from strider.messaging.effects import Effects, Subscription
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock, Record, TopicPartition
 from strider.politeness.retry_policy import RandomSource
-from strider.runtime.observability import log_events
-from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.hosts.overrides import SourceOverrides
@@ -69,6 +67,7 @@ from strider.scheduler.ports import (
     PipelineOffsetSource,
     SchedulerMeter,
 )
+from strider.scheduler.shard.owned_shards import OwnedShards
 from strider.scheduler.shard.rebuild import ShardRebuilder
 from strider.scheduler.shard.robots_waits import read_robots_waits
 from strider.scheduler.shard.run_counts import count_run, read_run_counts
@@ -81,13 +80,8 @@ CONSUMES: Final = (LINKS_DISCOVERED, FETCHES_COMPLETED, PAGES_SETTLED)
 PRODUCES: Final = (FETCH_REQUESTS, FRONTIER, HOSTS, JOB_EVENTS, LINKS_DISCOVERED, URLS_DECIDED)
 DEAD_LETTERS: Final = SCHEDULER_DLQ
 
-STOP_TIMEOUT_SECONDS: Final = 5.0
-"""How long a pass in progress may take to end when its shard is given up."""
-
 E = TypeVar("E")
 T = TypeVar("T")
-
-_log = logger("scheduler")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,12 +113,9 @@ class Scheduler:
         self._budgets = RunBudgets(options.default_limits)
         self._run_control = RunControl()
         self._overrides = SourceOverrides(by_domain=options.by_domain)
-        self._shards: dict[int, tuple[OwnedShard, asyncio.Task[None]]] = {}
-        self._failure: BaseException | None = None
-        self._has_failed = asyncio.Event()
+        self._create_followers(options)
         self._create_shard_owner(options)
         self._create_handlers(options)
-        self._create_followers(options)
         self._lost_pages_loop = LostPagesLoop(
             ports.pipeline_offsets,
             owned_shards=self._owned_shards,
@@ -153,7 +144,7 @@ class Scheduler:
             meter=ports.meter,
             clock=ports.clock,
         )
-        self._takeover = ShardTakeover(
+        takeover = ShardTakeover(
             working_set=ports.working_set,
             frontier_logs=ports.frontier_logs,
             log_reader=ports.log_reader,
@@ -162,6 +153,14 @@ class Scheduler:
             overrides=self._overrides,
             options=options,
             clock=ports.clock,
+        )
+        self._shards = OwnedShards(
+            takeover=takeover,
+            job_commands=self._job_commands_handler,
+            working_set=ports.working_set,
+            budgets=self._budgets,
+            meter=ports.meter,
+            run_loops=self._run_loops,
         )
 
     def _create_handlers(self, options: SchedulerOptions) -> None:
@@ -207,54 +206,42 @@ class Scheduler:
 
     async def on_links_discovered(self, batch: Sequence[tuple[LinksDiscovered, Record]]) -> Effects:
         """Accept new URLs into the frontier."""
-        return await dispatch_by_shard(batch, self._links_handler.handle, self._require_owned)
+        return await dispatch_by_shard(batch, self._links_handler.handle, self._shards.require)
 
     async def on_fetches_completed(self, batch: Sequence[tuple[FetchCompleted, Record]]) -> Effects:
         """Apply the outcomes of requests to their entries."""
-        return await dispatch_by_shard(batch, self._outcomes_handler.handle, self._require_owned)
+        return await dispatch_by_shard(batch, self._outcomes_handler.handle, self._shards.require)
 
     async def on_pages_settled(self, batch: Sequence[tuple[PageSettled, Record]]) -> Effects:
         """Close the entries of settled pages."""
-        return await dispatch_by_shard(batch, self._settlement_handler.handle, self._require_owned)
+        return await dispatch_by_shard(batch, self._settlement_handler.handle, self._shards.require)
 
     async def on_shards_taken(self, shards: frozenset[int]) -> None:
         """Take over shards: fence previous owners, make working sets ready, start their loops."""
         await self._job_commands_handler.catch_up()
         await self._sources_handler.catch_up()
         for number in shards:
-            shard = await self._takeover.take_over(number)
-            await self._job_commands_handler.add_shard(shard)
-            task = asyncio.create_task(self._run_shard(shard), name=f"release {number}")
-            task.add_done_callback(self._on_shard_task_done)
-            self._shards[number] = shard, task
+            await self._shards.take_over(number)
+
+    async def on_shards_suspended(self, shards: frozenset[int]) -> frozenset[int]:
+        """Stop releasing from these shards while the group rebalances; return those that are kept."""
+        return await self._shards.suspend(shards)
+
+    async def on_shards_resumed(self, shards: frozenset[int]) -> None:
+        """Release from these shards again: they had no other owner meanwhile."""
+        await self._job_commands_handler.catch_up()
+        for number in shards:
+            await self._shards.resume(number)
 
     def on_caught_up(self, partition: TopicPartition, as_of: float) -> None:
         """Record how far the outcomes of a shard were read."""
-        owned = self._shards.get(partition.partition)
+        owned = self._shards.find(partition.partition)
         if owned is not None and partition.topic == FETCHES_COMPLETED.name:
-            owned[0].note_outcomes_read(as_of)
+            owned.note_outcomes_read(as_of)
 
     async def on_shards_lost(self, shards: frozenset[int]) -> None:
         """Stop releasing from these shards, and give them up."""
-        owned = [self._shards.pop(number) for number in shards & self._shards.keys()]
-        for shard, _ in owned:
-            shard.is_stopping = True
-            self._job_commands_handler.remove_shard(shard.number)
-            shard.wake.set()
-        tasks = [task for _, task in owned]
-        if tasks:
-            _, unfinished = await asyncio.wait(tasks, timeout=STOP_TIMEOUT_SECONDS)
-            for task in unfinished:
-                task.cancel()
-            if unfinished:
-                await asyncio.wait(unfinished)
-        for shard, _ in owned:
-            self._ports.meter.set_fullness(shard.number, None)
-            self._budgets.drop_shard(shard.number)
-            try:
-                await shard.log.close()
-            finally:
-                await self._ports.working_set.discard_cache(shard.number)
+        await self._shards.give_up(shards)
 
     async def run(self) -> None:
         """Run the loops of all shards together; raise the first failure of any loop. Runs until cancelled."""
@@ -265,17 +252,16 @@ class Scheduler:
             following_sources = together.create_task(self._sources_handler.run(), name="follow sources")
             checking_lost_pages = together.create_task(self._lost_pages_loop.run(), name="find lost pages")
             counting_backlogs = together.create_task(self._backpressure.run(), name="count backlogs")
-            await self._has_failed.wait()
+            failure = await self._shards.wait_for_failure()
             following_commands.cancel()
             following_sources.cancel()
             checking_lost_pages.cancel()
             counting_backlogs.cancel()
-        assert self._failure is not None
-        raise self._failure
+        raise failure
 
     async def check(self) -> None:
         """Raise Unavailable, with the reason, where an owned shard releases nothing."""
-        for shard, _ in self._shards.values():
+        for shard in self._shards.all():
             if shard.unavailable_reason:
                 raise Unavailable(
                     READINESS_NAME, f"shard {shard.number} releases nothing: {shard.unavailable_reason}"
@@ -283,16 +269,16 @@ class Scheduler:
 
     async def counts(self, execution_id: str) -> Mapping[int, ShardRunCount]:
         """Return a run's entries in each owned shard."""
-        return {shard.number: await count_run(shard, execution_id) for shard in self._owned_shards()}
+        return {shard.number: await count_run(shard, execution_id) for shard in self._shards.all()}
 
     async def run_counts(self) -> Sequence[Mapping[str, RunEntryCounts] | None]:
         """Return the counts of every run in each owned shard; None for one that is not ready."""
-        return [await read_run_counts(shard) for shard in self._owned_shards()]
+        return [await read_run_counts(shard) for shard in self._shards.all()]
 
     async def robots_waits(self, execution_id: str) -> list[RobotsWait]:
         """Return the origins whose robots.txt a run waits for; empty where anything else is open."""
         found: list[RobotsWait] = []
-        for shard in self._owned_shards():
+        for shard in self._shards.all():
             count = await count_run(shard, execution_id)
             try:
                 waits = await read_robots_waits(
@@ -306,16 +292,9 @@ class Scheduler:
         return found
 
     def _owned_shards(self) -> list[OwnedShard]:
-        """Return the owned shards as of now: they change while a caller awaits."""
-        return [shard for shard, _ in self._shards.values()]
+        return self._shards.all()
 
-    def _require_owned(self, number: int) -> OwnedShard:
-        owned = self._shards.get(number)
-        if owned is None:
-            raise ShardFenced(number)
-        return owned[0]
-
-    async def _run_shard(self, shard: OwnedShard) -> None:
+    async def _run_loops(self, shard: OwnedShard) -> None:
         """Run the loops of a shard until it is given up; the first failure ends them all."""
         releasing = asyncio.create_task(self._release_loop(shard).run())
         tasks = {releasing}
@@ -374,10 +353,3 @@ class Scheduler:
         """Recount budgets, after applying all claims of the previous owner."""
         await self._job_commands_handler.catch_up()
         await self._rebuilder.recount_budgets(shard)
-
-    def _on_shard_task_done(self, task: asyncio.Task[None]) -> None:
-        if task.cancelled() or (failure := task.exception()) is None:
-            return
-        _log.emit(log_events.RELEASE_LOOP_FAILED, task=task.get_name(), exc_info=failure)
-        self._failure = self._failure or failure
-        self._has_failed.set()

@@ -79,6 +79,10 @@ class InProcessReader:
         """Return what is being read."""
         return self._assignment
 
+    def kept(self) -> frozenset[TopicPartition]:
+        """Return nothing: no group assigns anything here."""
+        return frozenset()
+
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Continue at another offset."""
         self._check_owned(partition)
@@ -183,6 +187,9 @@ class InProcessConsumer(InProcessReader):
             self._group.check_shards(set(spec.topics))
         self._member: GroupMember = self._group.new_member(spec, broker.clock.monotonic())
         self._generation = 0
+        self._last_assignment: frozenset[TopicPartition] = frozenset()
+        """Also while it is revoked."""
+        self._kept: frozenset[TopicPartition] = frozenset()
         self._is_thawed = asyncio.Event()
         self._is_thawed.set()
 
@@ -194,6 +201,10 @@ class InProcessConsumer(InProcessReader):
             raise PartitionNotOwned(f"{self._member.name} is gone")
         self._group.expire(self._broker.clock.monotonic())
         self._broker.commit(self._spec.group, self._member, offsets)
+
+    def kept(self) -> frozenset[TopicPartition]:
+        """Return those partitions that were assigned here in the generation right before this one."""
+        return self._kept
 
     async def committed(self, partition: TopicPartition) -> int | None:
         """Return the group's offset, whichever member committed it."""
@@ -241,7 +252,10 @@ class InProcessConsumer(InProcessReader):
                 await self._revoke_all()
                 group.join(member)
             elif not member.has_joined and self._generation != member.generation:
+                is_next = member.generation == self._generation + 1
+                self._kept = self._last_assignment & member.assignment if is_next else frozenset()
                 self._generation = member.generation
+                self._last_assignment = member.assignment
                 self.assign(member.assignment)
                 await self._listener.on_assigned(self._assignment)
             else:

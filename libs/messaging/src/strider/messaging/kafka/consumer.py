@@ -62,6 +62,9 @@ class KafkaConsumer:
         self._spec = spec
         self._assignor = assignor
         self._assigned: frozenset[TopicPartition] = frozenset()
+        self._last_assigned: frozenset[TopicPartition] = frozenset()
+        """The last assignment, also while it is revoked."""
+        self._kept: frozenset[TopicPartition] = frozenset()
         self._generation = -1
         self._deliverable: object = None
         self._held_back: tuple[object, FetchedRecords] | None = None
@@ -217,6 +220,10 @@ class KafkaConsumer:
         """Return the partitions that are ours: none between revocation and the next assignment."""
         return self._assigned
 
+    def kept(self) -> frozenset[TopicPartition]:
+        """Return those partitions that were assigned here in the generation right before this one."""
+        return self._kept
+
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Continue at this offset."""
         self._client.seek(self._library_partition(partition), offset)
@@ -293,9 +300,12 @@ class KafkaConsumer:
 
     def set_assignment(self, partitions: frozenset[TopicPartition]) -> None:
         """Set the assigned partitions and the generation that assigned them."""
-        self._assigned = partitions
+        generation = -1 if self._spec is None else insides.generation_of(self._client)
+        is_next = self._generation >= 0 and generation == self._generation + 1
+        self._kept = self._last_assigned & partitions if is_next else frozenset()
+        self._assigned = self._last_assigned = partitions
         self._latest_ms = {}
-        self._generation = -1 if self._spec is None else insides.generation_of(self._client)
+        self._generation = generation
 
     def allow_delivery(self) -> None:
         """Deliver records of the latest assignment from now on: the listener has it."""

@@ -148,7 +148,8 @@ class ConsumerLoop:
 
     async def on_assigned(self, partitions: frozenset[TopicPartition]) -> None:
         """Take partitions (called by the consumer)."""
-        await self._guard(self._partitions.on_assigned(partitions))
+        kept = frozenset[TopicPartition]() if self._consumer is None else self._consumer.kept()
+        await self._guard(self._partitions.on_assigned(partitions, kept=kept))
 
     async def on_revoked(self, partitions: frozenset[TopicPartition]) -> None:
         """Release partitions (called by the consumer). Groups rebalance eagerly: all of them at once."""
@@ -167,7 +168,7 @@ class ConsumerLoop:
             await self._committer.commit_due(consumer, self._partitions.assigned)
             await self._committer.measure_lag(consumer, self._partitions.assigned)
             self._partitions.check_fenced(self._group.session_timeout_seconds)
-        await self._partitions.revoke(self.assignment, timeout_seconds=self._settings.stop_timeout_seconds)
+        await self._partitions.give_up_all(timeout_seconds=self._settings.stop_timeout_seconds)
 
     async def _join(self) -> None:
         joining = asyncio.ensure_future(self._bus.consumer(self._group, self))

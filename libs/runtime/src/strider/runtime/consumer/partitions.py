@@ -3,6 +3,9 @@
 Releasing: start nothing new, finish what is in flight and what lies before it (a gap would make completed
 messages come again), commit, abandon the rest, close the shards. An abandoned message is never committed and
 is handled again by the next owner. A new shard is read only when the service has taken it over.
+
+Groups rebalance eagerly: every join or leave revokes everything. Shards of a service that can suspend them
+are closed only when the next assignment is known, and only where it moves them.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from strider.runtime.retry import Backoff
 
 from .messages import AssignedPartition
 from .pauses import Pauses, Spawn
-from .ports import shards_of
+from .ports import SuspendableShardHooks, shards_of
 from .spec import ConsumerPorts, ConsumerSettings
 from .worker_pool import WorkerPool, partition_identities
 
@@ -73,6 +76,8 @@ class PartitionAssignment:
         """Shards that wait for their next attempt."""
         self._fenced: dict[int, float] = {}
         self._paused: frozenset[TopicPartition] = frozenset()
+        self._suspended: frozenset[int] = frozenset()
+        """Shards that were revoked, and are not closed before the next assignment."""
         self._changing = asyncio.Lock()
         self.assigned: dict[TopicPartition, AssignedPartition] = {}
         self.last_activity = ports.clock.monotonic()
@@ -90,8 +95,13 @@ class PartitionAssignment:
         why = "waiting for the group to hand out partitions"
         self._pauses.begin(JOINING, why, is_exempt=False, is_routine=True)
 
-    async def on_assigned(self, partitions: frozenset[TopicPartition]) -> None:
-        """Take partitions; those of a shard are read when it is ready. The share may be empty."""
+    async def on_assigned(
+        self, partitions: frozenset[TopicPartition], *, kept: frozenset[TopicPartition]
+    ) -> None:
+        """Take partitions; those of a shard are read when it is ready. The share may be empty.
+
+        `kept` are those that no other member had since they were revoked here.
+        """
         new = [
             AssignedPartition(name, self._subscriptions[name.topic])
             for name in sorted(partitions - self.assigned.keys())
@@ -103,25 +113,43 @@ class PartitionAssignment:
         if self._is_sharded:
             for partition in new:
                 partition.hold_reasons.add(SHARD)
-            for shard in sorted(shards_of(frozenset(partition.name for partition in new))):
-                self._opening[shard] = self._spawn(self._open_shard(shard))
-            self._report_opening()
+            shards = shards_of(frozenset(partition.name for partition in new))
+            await self._begin_opening(shards, movable=shards_of(partitions - kept))
         self._pauses.clear(JOINING)
         self.last_activity = self._ports.clock.monotonic()
+
+    async def _begin_opening(self, shards: frozenset[int], *, movable: frozenset[int]) -> None:
+        """Resume suspended shards that had no other owner, close the other ones, and take the rest."""
+        async with self._changing:
+            resumed = (self._suspended & shards) - movable
+            moved, self._suspended = self._suspended - resumed, frozenset()
+            await self._close_shards(moved)
+            for shard in sorted(shards):
+                self._opening[shard] = self._spawn(self._open_shard(shard, is_resumed=shard in resumed))
+            self._report_opening()
 
     async def on_revoked(self, partitions: frozenset[TopicPartition]) -> None:
         """Release partitions within the revoke timeout, and wait for the next assignment."""
         self.report_waiting_for_group()
-        await self.revoke(partitions, timeout_seconds=self._settings.revoke_timeout_seconds)
+        await self._revoke(partitions, timeout_seconds=self._settings.revoke_timeout_seconds, may_return=True)
 
-    async def revoke(self, partitions: frozenset[TopicPartition], *, timeout_seconds: float) -> None:
-        """Finish what is in flight, commit, abandon the rest, and close the shards."""
+    async def give_up_all(self, *, timeout_seconds: float) -> None:
+        """Release everything for good: the process ends."""
+        await self._revoke(frozenset(self.assigned), timeout_seconds=timeout_seconds, may_return=False)
+        suspended, self._suspended = self._suspended, frozenset()
+        await self._close_shards(suspended)
+
+    async def _revoke(
+        self, partitions: frozenset[TopicPartition], *, timeout_seconds: float, may_return: bool
+    ) -> None:
+        """Finish what is in flight, commit, abandon the rest, and close or suspend the shards."""
         async with self._changing:
             revoked = [self.assigned[name] for name in sorted(partitions & self.assigned.keys())]
             if not revoked:
                 return
             for partition in revoked:
                 partition.is_revoking = True
+            unready = frozenset(self._opening) | frozenset(self._fenced)
             await self._stop_opening(revoked)
             which = partition_identities(revoked)
             await self._pool.wait_until_idle(which, seconds=timeout_seconds)
@@ -134,7 +162,11 @@ class PartitionAssignment:
                 _log.emit(log_events.MESSAGES_ABANDONED, messages=abandoned, grace_seconds=timeout_seconds)
                 await self._pool.wait_until_idle(which, seconds=CANCEL_SECONDS)
             self._on_revoked(self.assigned)
-            await self._close_shards(revoked)
+            if self._is_sharded:
+                shards = shards_of(frozenset(partition.name for partition in revoked))
+                suspendable = shards - unready if may_return and not abandoned else frozenset[int]()
+                self._suspended = await self._suspend_shards(suspendable)
+                await self._close_shards(shards - self._suspended)
             _log.emit(log_events.PARTITIONS_REVOKED, partitions=len(revoked))
 
     def on_fenced(self, fenced: ShardFenced) -> None:
@@ -170,11 +202,15 @@ class PartitionAssignment:
             consumer.resume(self._paused - wanted)
             self._paused = wanted
 
-    async def _open_shard(self, shard: int) -> None:
+    async def _open_shard(self, shard: int, *, is_resumed: bool) -> None:
         backoff = Backoff(clock=self._ports.clock, chance=self._ports.chance)
+        hooks = self._ports.shards
         while True:
             try:
-                await self._ports.shards.on_shards_taken(frozenset((shard,)))
+                if is_resumed and isinstance(hooks, SuspendableShardHooks):
+                    await hooks.on_shards_resumed(frozenset((shard,)))
+                else:
+                    await hooks.on_shards_taken(frozenset((shard,)))
                 break
             except Unavailable as failure:
                 self._open_errors[shard] = f"shard {shard} is not ready: {failure}"
@@ -225,10 +261,20 @@ class PartitionAssignment:
             await asyncio.wait(tasks)
             self._report_opening()
 
-    async def _close_shards(self, revoked: list[AssignedPartition]) -> None:
-        if not self._is_sharded:
+    async def _suspend_shards(self, shards: frozenset[int]) -> frozenset[int]:
+        """Suspend shards until the next assignment; return those that the service keeps."""
+        hooks = self._ports.shards
+        if not shards or not isinstance(hooks, SuspendableShardHooks):
+            return frozenset()
+        try:
+            async with asyncio.timeout(SHARD_CLOSE_SECONDS):
+                return await hooks.on_shards_suspended(shards)
+        except (Unavailable, ShardFenced, TimeoutError):
+            return frozenset()  # they are closed instead
+
+    async def _close_shards(self, shards: frozenset[int]) -> None:
+        if not shards:
             return
-        shards = shards_of(frozenset(partition.name for partition in revoked))
         for shard in shards:
             self._fenced.pop(shard, None)
         if not self._fenced:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from strider.contracts import Topic, UnknownSchema
 from strider.messaging.effects import NO_EFFECTS, Effects
@@ -125,6 +125,27 @@ class ShardHooks(Protocol):
 
         All of them together have half a minute: close them concurrently. The next owner fences what is not
         closed by then.
+        """
+
+
+@runtime_checkable
+class SuspendableShardHooks(Protocol):
+    """Further callbacks of a service that keeps its shards over rebalances which leave them where they are.
+
+    Without them each rebalance closes every shard of every member, and the owners take them again.
+    """
+
+    async def on_shards_suspended(self, shards: frozenset[int]) -> frozenset[int]:
+        """Stop all work on shards while the group rebalances, and return those that may be resumed.
+
+        Everything in flight was finished and none of it abandoned. A shard that cannot be kept as it is (it
+        is being rebuilt) is left out, and closed by `on_shards_lost`.
+        """
+
+    async def on_shards_resumed(self, shards: frozenset[int]) -> None:
+        """Continue suspended shards: the group assigned them again, and to no other member between.
+
+        Called like `on_shards_taken`. Suspended shards that move are closed by `on_shards_lost` instead.
         """
 
 
