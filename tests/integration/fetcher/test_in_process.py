@@ -20,6 +20,7 @@ from strider.fetcher.topology import GROUP, Fetcher, loop_settings
 from strider.frontier.memory.frontier import MemoryFrontier
 from strider.messaging.inprocess import InProcessBroker, InProcessBus
 from strider.messaging.ports import GroupSpec, OutgoingMessage
+from strider.politeness import DecryptHeader, refuse_encrypted
 from strider.runtime.clocks import SystemClock, SystemRandomness
 from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts
@@ -45,7 +46,9 @@ TOPICS = (FETCH_REQUESTS, PAGES_FETCHED, FETCHES_COMPLETED, FETCHER_DLQ)
 class InProcessFetcher:
     """A broker in memory, a frontier in memory, and one fetcher."""
 
-    def __init__(self, *, max_in_flight: int = 1, **set_so: Any) -> None:
+    def __init__(
+        self, *, max_in_flight: int = 1, decrypt_header: DecryptHeader = refuse_encrypted, **set_so: Any
+    ) -> None:
         clock = SystemClock()
         self.broker = InProcessBroker(clock=clock)
         for topic in TOPICS:
@@ -57,7 +60,9 @@ class InProcessFetcher:
         settings = FetcherSettings(
             crawl=CrawlSettings(allow_private=True, contact="bot@example.org"), **set_so
         )
-        self.client = open_fetch_client(settings, self.frontier, clock=clock, process_name="one")
+        self.client = open_fetch_client(
+            settings, self.frontier, clock=clock, process_name="one", decrypt_header=decrypt_header
+        )
         fetcher = Fetcher(
             self.client, rules=redirect_rules_of(settings), codec=CODEC, clock=clock, objects=self.objects
         )
@@ -111,8 +116,10 @@ class InProcessFetcher:
 
 
 @contextlib.asynccontextmanager
-async def in_process(*, max_in_flight: int = 1, **set_so: Any) -> AsyncIterator[InProcessFetcher]:
-    made = InProcessFetcher(max_in_flight=max_in_flight, **set_so)
+async def in_process(
+    *, max_in_flight: int = 1, decrypt_header: DecryptHeader = refuse_encrypted, **set_so: Any
+) -> AsyncIterator[InProcessFetcher]:
+    made = InProcessFetcher(max_in_flight=max_in_flight, decrypt_header=decrypt_header, **set_so)
     running_loop = asyncio.create_task(made.loop.run())
     try:
         yield made

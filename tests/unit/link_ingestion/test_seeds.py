@@ -23,6 +23,9 @@ from strider.link_ingestion.core import (
     SeedRules,
     accept_seed,
 )
+from strider.politeness import ProtectHeaders, refuse_clear_values
+from strider.storage.encryption import HeaderCipher
+from strider.testing.owner import HEADERS_KEY
 
 from .builders import a_spec, hash_of
 
@@ -38,6 +41,7 @@ def sown(
     *,
     sender: SenderRole = SenderRole.OWNER,
     allow_private: bool = False,
+    protect_headers: ProtectHeaders = refuse_clear_values,
     **fields: Any,
 ) -> AcceptedSeed | RefusedSeed:
     return accept_seed(
@@ -46,7 +50,7 @@ def sown(
         sender=sender,
         timestamp_ms=NOON_MS,
         known_specs={DECLARED.crawl_spec_id: DECLARED},
-        rules=SeedRules(allow_private=allow_private),
+        rules=SeedRules(allow_private=allow_private, protect_headers=protect_headers),
     )
 
 
@@ -255,3 +259,83 @@ def test_whatever_stands_in_a_seed_it_is_taken_or_refused_with_a_word(
         assert answer.reason in set(DecisionReason)
     else:
         assert answer == accept(replace(seed))
+
+
+CIPHER = HeaderCipher(HEADERS_KEY)
+PERSONAL = {"Authorization": "Bearer of-the-owner", "Accept-Language": "de"}
+
+
+@pytest.mark.fault("A7", part="encrypted before they are part of a crawl spec")
+def test_personal_headers_are_in_the_crawl_spec_encrypted_for_the_origin_of_the_seed() -> None:
+    """Equal seeds have one crawl spec; the same header for another site is another one."""
+    ids = {
+        url: accepted.spec.crawl_spec_id
+        for url in ("https://a.test/x", "https://a.test/y", "https://b.test/x", "http://a.test/x")
+        if isinstance(accepted := sown(url, headers=PERSONAL, protect_headers=CIPHER.protect), AcceptedSeed)
+        and accepted.spec is not None
+    }
+    accepted = sown("https://a.test/x", headers=PERSONAL, protect_headers=CIPHER.protect)
+
+    assert isinstance(accepted, AcceptedSeed)
+    assert accepted.spec is not None
+    headers = accepted.spec.headers
+    assert headers["Accept-Language"] == "de"
+    clear = CIPHER.decrypt("Authorization", headers["Authorization"], origin="https://a.test")
+    assert clear == "Bearer of-the-owner"
+    assert "of-the-owner" not in repr(accepted)
+    assert ids["https://a.test/x"] == ids["https://a.test/y"]
+    assert len(set(ids.values())) == 3
+
+
+def test_headers_that_the_sender_has_encrypted_are_the_same_crawl_spec() -> None:
+    encrypted = CIPHER.protect(PERSONAL, ["https://a.test"])
+
+    assert sown(headers=encrypted, protect_headers=CIPHER.protect) == sown(
+        headers=PERSONAL, protect_headers=CIPHER.protect
+    )
+    assert isinstance(sown(headers=encrypted), AcceptedSeed), "link-ingestion passes them on without a key"
+
+
+@pytest.mark.fault("A7", part="refused where they cannot be encrypted")
+@pytest.mark.parametrize(
+    ("sender", "url", "headers", "protect", "detail"),
+    [
+        pytest.param(
+            SenderRole.OWNER,
+            "https://a.test/",
+            PERSONAL,
+            refuse_clear_values,
+            "STRIDER_HEADERS_KEY",
+            id="no-key",
+        ),
+        pytest.param(
+            SenderRole.RAW, "https://a.test/", PERSONAL, CIPHER.protect, "a raw seed may not set", id="raw"
+        ),
+        pytest.param(
+            SenderRole.OWNER,
+            "https://b.test/",
+            CIPHER.protect(PERSONAL, ["https://a.test"]),
+            CIPHER.protect,
+            "is encrypted for https://a.test and may not be sent to https://b.test",
+            id="another-site",
+        ),
+        pytest.param(
+            SenderRole.OWNER,
+            "https://a.test/",
+            HeaderCipher("x" * 32).protect(PERSONAL, ["https://a.test"]),
+            CIPHER.protect,
+            "is encrypted with another key",
+            id="another-key",
+        ),
+    ],
+)
+def test_personal_headers_that_cannot_be_encrypted_are_refused_by_name(
+    sender: SenderRole, url: str, headers: dict[str, str], protect: ProtectHeaders, detail: str
+) -> None:
+    refused = sown(url, sender=sender, headers=headers, protect_headers=protect)
+
+    assert isinstance(refused, RefusedSeed)
+    assert refused.reason == "bad_seed"
+    assert refused.detail.startswith("headers: Authorization ")
+    assert detail in refused.detail
+    assert "of-the-owner" not in repr(refused)

@@ -68,6 +68,8 @@ class BrokerTarget:
     """Whether the services of that broker crawl private addresses, as far as is known here."""
     stack_key: str = field(default="", repr=False)
     """Owner key of the local stack, if the broker is its own: its services have this one."""
+    stack_headers_key: str = field(default="", repr=False)
+    """Key of personal headers, likewise."""
 
     @property
     def shards(self) -> int:
@@ -236,6 +238,7 @@ def find_broker(bootstrap: str, environment: Mapping[str, str], directory: Path)
         read_endpoints,
         running_stack,
     )
+    from strider.localstack.plan.headers_key import read_headers_key  # noqa: PLC0415
     from strider.localstack.plan.owner_key import read_owner_key  # noqa: PLC0415
     from strider.runtime.settings.types import require_endpoints  # noqa: PLC0415
 
@@ -254,8 +257,10 @@ def find_broker(bootstrap: str, environment: Mapping[str, str], directory: Path)
     is_own_broker = stack is not None and stack.endpoints.get(KAFKA.endpoint) == servers
     # The services of a stack have the settings that it was started with, not those of this shell.
     allows = stack.allows_private if stack and is_own_broker else settings.crawl.allow_private
-    stack_key = read_owner_key(find_stack_directory(environment, directory)) if is_own_broker else ""
-    return BrokerTarget(connection, settings, allows, stack_key)
+    if not is_own_broker:
+        return BrokerTarget(connection, settings, allows)
+    home = find_stack_directory(environment, directory)
+    return BrokerTarget(connection, settings, allows, read_owner_key(home), read_headers_key(home))
 
 
 def run_with_broker(bootstrap: str, work: Callable[[BrokerTarget], Coroutine[Any, Any, T]]) -> T:

@@ -188,7 +188,9 @@ async def _send(
 ) -> SendCounters:
     reader = SeedReader(
         options,
-        credentials=find_credentials(os.environ, stack_key=target.stack_key),
+        credentials=find_credentials(
+            os.environ, stack_key=target.stack_key, stack_headers_key=target.stack_headers_key
+        ),
         allow_private=target.allows_private,
         now_ms=round(time.time() * 1000),
     )

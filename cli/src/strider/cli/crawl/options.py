@@ -35,6 +35,7 @@ from strider.runtime.settings.loader import SettingsError, load_settings
 from strider.validator.settings import ValidatorSettings
 
 from .command import CrawlPlan, run_plan
+from .personal_headers import protect_personal_headers
 from .progress import needs_contact
 from .request import BadCrawlRequest, make_request, parse_listed_seed, parse_seed
 from .services import ServiceConfig
@@ -108,12 +109,16 @@ def plan_crawl(options: CrawlOptions) -> CrawlPlan:
     seeds = tuple(_read_seeds(options.urls, options.from_file))
     if not seeds and (options.urls or options.from_file):
         raise BadCrawlRequest("the input contains no URL")
-    request = make_request(seeds, _crawl_spec(options, settings))
+    keys = services.fetcher.headers.key.get_secret_value()
+    spec, decrypt_header = protect_personal_headers(
+        _crawl_spec(options, settings), seeds, keys=keys, resume=options.resume
+    )
+    request = make_request(seeds, spec)
     if needs_contact(request, settings):
         raise BadCrawlRequest(NO_CONTACT)
     return CrawlPlan(
         request,
-        replace(services, crawl=settings),
+        replace(services, crawl=settings, decrypt_header=decrypt_header),
         output=options.output,
         output_format=options.form,
         resume=options.resume,

@@ -33,6 +33,7 @@ from strider.parser.adapters.workers.config import worker_config
 from strider.parser.adapters.workers.inline import InlinePageParser
 from strider.parser.adapters.workers.pool import ParserWorkerPool
 from strider.parser.settings import ParserSettings
+from strider.politeness import DecryptHeader, refuse_encrypted
 from strider.politeness import circuit_breaker as breaker
 from strider.runtime.consumer.ports import OnGivenUp
 from strider.runtime.consumer.spec import ConsumerSettings, ConsumerSpec, consume
@@ -96,6 +97,7 @@ class ServiceConfig:
     parser: ParserSettings = field(default_factory=ParserSettings)
     validator: ValidatorSettings = field(default_factory=ValidatorSettings)
     concurrency: int = 64
+    decrypt_header: DecryptHeader = refuse_encrypted
 
 
 class RejectionWithUrl:
@@ -202,7 +204,13 @@ def make_fetcher(shared: SharedResources, config: ServiceConfig) -> PipelineServ
     """Make the fetcher."""
     settings = config.fetcher.model_copy(update={"crawl": config.crawl, "concurrency": config.concurrency})
     raise_open_file_limit(settings.concurrency + settings.max_idle_connections)
-    fetch_client = open_fetch_client(settings, shared.frontier, clock=shared.clock, process_name="embedded")
+    fetch_client = open_fetch_client(
+        settings,
+        shared.frontier,
+        clock=shared.clock,
+        process_name="embedded",
+        decrypt_header=config.decrypt_header,
+    )
     service = fetching.Fetcher(
         fetch_client,
         rules=redirect_rules_of(settings),

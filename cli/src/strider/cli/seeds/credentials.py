@@ -1,7 +1,7 @@
-"""Credentials of `strider seeds add`: the owner key, or the limits without one.
+"""Credentials of `strider seeds add`: the owner key, or the limits without one, and the key of headers.
 
-The key is that of the local stack that runs here, if its broker is used, else STRIDER_OWNER_KEY. The limits
-are those of this environment: services elsewhere may have others.
+The keys are those of the local stack that runs here, if its broker is used, else STRIDER_OWNER_KEY and
+STRIDER_HEADERS_KEY. The limits are those of this environment: services elsewhere may have others.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from strider.contracts.owner_signature import SenderRole, sign_value
 from strider.link_ingestion.core import DEFAULT_LIMITS, RawSeedLimits
 from strider.link_ingestion.settings import SeedSettings
 from strider.messaging.ports import Header
-from strider.runtime.settings.base import OwnerSettings, ServiceSettings
+from strider.politeness import ProtectHeaders, refuse_clear_values
+from strider.runtime.settings.base import HeadersSettings, OwnerSettings, ServiceSettings
 from strider.runtime.settings.loader import load_settings
+from strider.storage.encryption import HeaderCipher
 
 
 class SenderSettings(ServiceSettings):
@@ -24,6 +26,7 @@ class SenderSettings(ServiceSettings):
     PREFIX: ClassVar[str] = ""
 
     owner: OwnerSettings = OwnerSettings()
+    headers: HeadersSettings = HeadersSettings()
     seeds: SeedSettings = SeedSettings()
 
 
@@ -33,6 +36,8 @@ class SeedCredentials:
 
     owner_key: str = field(default="", repr=False)
     limits: RawSeedLimits = DEFAULT_LIMITS
+    protect_headers: ProtectHeaders = field(default=refuse_clear_values, repr=False)
+    """Encrypts personal headers before they are published."""
 
     @property
     def role(self) -> SenderRole:
@@ -44,9 +49,13 @@ class SeedCredentials:
         return (sign_value(value, self.owner_key),) if self.owner_key else ()
 
 
-def find_credentials(environment: Mapping[str, str], *, stack_key: str = "") -> SeedCredentials:
-    """Return the credentials; `stack_key` is that of the local stack. Raises SettingsError."""
+def find_credentials(
+    environment: Mapping[str, str], *, stack_key: str = "", stack_headers_key: str = ""
+) -> SeedCredentials:
+    """Return the credentials; the keys are those of the local stack. Raises SettingsError."""
     settings = load_settings(SenderSettings, environment).settings
     return SeedCredentials(
-        stack_key or settings.owner.key.get_secret_value(), RawSeedLimits(**settings.seeds.model_dump())
+        stack_key or settings.owner.key.get_secret_value(),
+        RawSeedLimits(**settings.seeds.model_dump()),
+        HeaderCipher(stack_headers_key or settings.headers.key.get_secret_value()).protect,
     )

@@ -32,6 +32,7 @@ from strider.contracts.seed_limits import DEFAULT_DEPTH, MAX_DEPTH, seed_range_e
 from strider.contracts.seed_names import job_id_of_seed
 from strider.link_ingestion.core import RefusedSeed, SeedPosition, SeedRules, accept_seed
 from strider.messaging.ports import Header
+from strider.politeness import personal_headers
 from strider.urls import (
     PRIVATE,
     REFUSAL_DETAILS,
@@ -39,6 +40,7 @@ from strider.urls import (
     RefusedUrl,
     host_kind,
     host_of,
+    origin_of,
     to_wire_url,
 )
 
@@ -196,7 +198,8 @@ class SeedReader:
         """Parse and validate one line."""
         try:
             fields, note = self._fields_of(line.text)
-            value = json.dumps({**self._options, **fields}, ensure_ascii=False).encode()
+            fields = {**self._options, **fields}
+            value = json.dumps(fields, ensure_ascii=False).encode()
             seed = self._codec.decode(SEEDS_SUBMITTED, value)
         except DecodeError as failure:
             return BadLine(line.place, failure.detail)
@@ -206,11 +209,19 @@ class SeedReader:
             return BadLine(line.place, str(refused))
         if reason := _refusal_of(seed, self._credentials):
             return BadLine(line.place, reason)
+        if personal_headers(seed.headers):
+            value = json.dumps({**fields, "headers": self._protected(seed)}, ensure_ascii=False).encode()
         note = note or _name_note(seed, self._credentials)
         if not note and not self._allow_private and host_kind(_host_of(seed.url)) == PRIVATE:
             note = f"{seed.url} is a private address: services without STRIDER_ALLOW_PRIVATE refuse it"
         headers = self._credentials.headers(value)
         return SeedMessage(seed.url, SEEDS_SUBMITTED.key_of(seed), value, note, headers)
+
+    def _protected(self, seed: SeedSubmitted) -> dict[str, str]:
+        """Return the headers of an accepted seed as they are published."""
+        found = to_wire_url(seed.url)
+        assert not isinstance(found, RefusedUrl), "validated before"
+        return self._credentials.protect_headers(seed.headers, (origin_of(found),))
 
     def _fields_of(self, text: str) -> tuple[dict[str, Any], str]:
         if not text.startswith("{"):
@@ -256,7 +267,7 @@ def _refusal_of(seed: SeedSubmitted, credentials: SeedCredentials) -> str:
         sender=credentials.role,
         timestamp_ms=0,
         known_specs=known,
-        rules=SeedRules(allow_private=True, limits=credentials.limits),
+        rules=SeedRules(True, credentials.limits, credentials.protect_headers),
     )
     if not isinstance(result, RefusedSeed):
         return ""

@@ -20,6 +20,7 @@ from typing import Final
 from .directories import StackDirectory, hold_lock, is_locked, lock_holder
 from .errors import StackFailure, StackNotReady
 from .plan.endpoints import check_reachable, common_settings, external_endpoints
+from .plan.headers_key import configured_headers_key
 from .plan.owner_key import configured_owner_key
 from .process.child import PRIVATE_UMASK, ChildProcess, last_log_lines, open_private
 from .process.identity import is_alive
@@ -96,6 +97,7 @@ def start_stack(
         desired = merge(base, only=options.only, examples=options.examples, scale=options.scale or {})
         settings = common_settings(environment)
         configured_owner_key(environment)
+        configured_headers_key(environment)
         prepare(desired, environment, report=report)
         if old is None or desired != old:
             write_desired_state(home.desired_state, desired)

@@ -1,5 +1,15 @@
 """Politeness: robots.txt, backoff, circuit breakers, retry policies, rate windows. Pure."""
 
+from .personal_headers import (
+    DecryptHeader,
+    HeaderRefused,
+    ProtectHeaders,
+    parse_encrypted,
+    personal_headers,
+    refuse_clear_values,
+    refuse_encrypted,
+)
+from .request_headers import header_fault
 from .retry_policy import (
     DB_WRITE_RETRY,
     FETCH_RETRY,
@@ -26,7 +36,10 @@ __all__ = [
     "MAX_CRAWL_DELAY_SECONDS",
     "MAX_ROBOTS_BYTES",
     "ROBOTS_RETRY",
+    "DecryptHeader",
+    "HeaderRefused",
     "OriginRobots",
+    "ProtectHeaders",
     "RetryPolicy",
     "RobotsFetchResult",
     "RobotsResponse",
@@ -35,6 +48,11 @@ __all__ = [
     "apply_redirect_target",
     "apply_response",
     "classify_outcome",
+    "header_fault",
     "is_sensitive_header",
+    "parse_encrypted",
+    "personal_headers",
     "product_token",
+    "refuse_clear_values",
+    "refuse_encrypted",
 ]

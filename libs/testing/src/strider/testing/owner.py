@@ -7,7 +7,8 @@ from typing import Final
 from strider.contracts.owner_signature import sign_value
 
 OWNER_KEY: Final = "key-of-the-owner-in-tests-0123456789abcdef"
-OWNER_SETTINGS: Final = {"STRIDER_OWNER_KEY": OWNER_KEY}
+HEADERS_KEY: Final = "key-of-headers-in-tests-0123456789abcdef"
+OWNER_SETTINGS: Final = {"STRIDER_OWNER_KEY": OWNER_KEY, "STRIDER_HEADERS_KEY": HEADERS_KEY}
 """Environment of link-ingestion, of the API and of commands."""
 
 

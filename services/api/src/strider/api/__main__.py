@@ -15,6 +15,7 @@ from strider.runtime.observability.logging import logger
 from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, run_service
 from strider.runtime.publishing.publisher import EventPublisher
+from strider.storage.encryption import HeaderCipher
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.storage.redis import Redis, connect, redis_options
 
@@ -97,6 +98,7 @@ def _parts(
             settings.allow_private,
             SenderRole.OWNER if settings.owner.key.get_secret_value() else SenderRole.RAW,
         ),
+        protect_headers=HeaderCipher(settings.headers.key.get_secret_value()).protect,
     )
     return ApiParts(
         submission,

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Final
 from pydantic import AfterValidator, Field, SecretStr
 
 from strider.crawl.settings import CrawlServiceSettings
-from strider.runtime.settings.base import OwnerSettings
+from strider.runtime.settings.base import HeadersSettings, OwnerSettings
 from strider.runtime.settings.types import EnvironmentVariable, PositiveSeconds
 
 MIN_TOKEN_CHARS: Final = 16
@@ -26,6 +26,7 @@ class ApiSettings(CrawlServiceSettings):
     PREFIX: ClassVar[str] = "STRIDER_API_"
 
     owner: OwnerSettings = OwnerSettings()
+    headers: HeadersSettings = HeadersSettings()
     host: str = "127.0.0.1"
     """Address to listen on; any but loopback needs STRIDER_API_TOKEN."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8060

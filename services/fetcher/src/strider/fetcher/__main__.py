@@ -15,7 +15,7 @@ from strider.runtime.observability.logging import logger
 from strider.runtime.process.consumers import drain_seconds
 from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
-from strider.storage.encryption import SecretCipher
+from strider.storage.encryption import HeaderCipher, SecretCipher
 from strider.storage.objects import open_configured_objects
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.storage.proxy_table import ProxyTable
@@ -44,7 +44,12 @@ def build(process: ServiceContext[FetcherSettings]) -> ServiceDefinition:
     objects = open_configured_objects(settings.objects, clock=clock)
     name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
     client = open_fetch_client(
-        settings, RedisLeaseMarks(redis), clock=clock, process_name=name, cookie_store=RedisCookieJars(redis)
+        settings,
+        RedisLeaseMarks(redis),
+        clock=clock,
+        process_name=name,
+        cookie_store=RedisCookieJars(redis),
+        decrypt_header=HeaderCipher(settings.headers.key.get_secret_value()).decrypt,
     )
     metrics = FetchMetrics(process.metrics, clock=clock)
     heartbeat = _heartbeat(process, redis, metrics, worker_id=name)

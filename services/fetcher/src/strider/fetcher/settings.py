@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field, IPvAnyNetwork, SecretStr
 
-from strider.runtime.settings.base import ServiceSettings
+from strider.runtime.settings.base import HeadersSettings, ServiceSettings
 from strider.runtime.settings.types import (
     Endpoints,
     EnvironmentVariable,
@@ -63,6 +63,7 @@ class FetcherSettings(ServiceSettings):
 
     PREFIX: ClassVar[str] = "FETCHER_"
 
+    headers: HeadersSettings = HeadersSettings()
     concurrency: Annotated[int, Field(ge=1, le=4096)] = 256
     """Concurrent requests."""
     follow_redirects: bool = True

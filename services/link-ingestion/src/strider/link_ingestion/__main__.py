@@ -10,6 +10,7 @@ from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
+from strider.storage.encryption import HeaderCipher
 from strider.storage.job_logs import RedisJobLogs
 from strider.storage.objects import open_configured_objects
 from strider.storage.redis import connect, redis_options
@@ -66,6 +67,7 @@ def policy_of(settings: LinkIngestionSettings) -> IngestionPolicy:
         refusals_listed=settings.refusals_listed,
         discovers_feeds=settings.feed_discovery,
         owner_key=settings.owner.key.get_secret_value(),
+        protect_headers=HeaderCipher(settings.headers.key.get_secret_value()).protect,
         raw_seeds=raw_seed_limits(settings.seeds),
         trap_pages=settings.trap_pages,
     )

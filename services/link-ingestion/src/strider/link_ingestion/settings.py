@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from strider.contracts.generated.enums import RequestKind
 from strider.contracts.seed_limits import MAX_DEPTH
-from strider.runtime.settings.base import OwnerSettings, ServiceSettings, SettingsArea
+from strider.runtime.settings.base import HeadersSettings, OwnerSettings, ServiceSettings, SettingsArea
 from strider.runtime.settings.types import EnvironmentVariable, Seconds, ValueList
 
 
@@ -71,6 +71,7 @@ class LinkIngestionSettings(ServiceSettings):
     PREFIX: ClassVar[str] = "LINK_INGESTION_"
 
     owner: OwnerSettings = OwnerSettings()
+    headers: HeadersSettings = HeadersSettings()
     seeds: SeedSettings = SeedSettings()
     refusals_listed: Annotated[int, Field(ge=0, le=200)] = 200
     """Refused links of one page that are listed with their reason; the rest is only counted."""

@@ -41,6 +41,7 @@ from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.ports import SeenLookup
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
 from strider.messaging.ports import Clock, Record, epoch_ms
+from strider.politeness import ProtectHeaders, refuse_clear_values
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.urls import MAX_INLINE_STEPS, host_of
@@ -124,6 +125,8 @@ class IngestionPolicy:
     is_closed: bool = False
     """Whether no unknown sender can reach the bus, so that each sender of seeds is an owner."""
     raw_seeds: RawSeedLimits = DEFAULT_LIMITS
+    protect_headers: ProtectHeaders = refuse_clear_values
+    """Encrypts the personal headers of seeds."""
     trap_pages: int = DEFAULT_TRAP_PAGES
     """Pages of a URL template without new text after which new links to it are refused; 0: never."""
 
@@ -142,7 +145,7 @@ class SeedIngestion:
     ) -> None:
         self._specs = specs
         self._policy = policy
-        self._rules = SeedRules(allow_private=policy.allow_private, limits=policy.raw_seeds)
+        self._rules = SeedRules(policy.allow_private, policy.raw_seeds, policy.protect_headers)
         self._clock = clock
         self._count = count
         self._note = note

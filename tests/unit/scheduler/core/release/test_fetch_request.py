@@ -65,32 +65,55 @@ def test_certificates_are_let_pass_for_named_hosts_only() -> None:
     assert not build_fetch_request(an_entry("http://b.test/"), spec, LICENCE).insecure_tls
 
 
+GIVEN = "strider-encrypted-v1 https://a.test,https://b.test:444 AAAA"
+
+
+@pytest.mark.fault("A7", part="sent to the origins that they were given for")
+@pytest.mark.parametrize("scope", ["host", "domain", "any"])
 @pytest.mark.parametrize(
-    ("entry", "scope", "is_told"),
+    ("entry", "is_sent"),
     [
-        pytest.param(an_entry(), "host", True, id="within-bounds"),
-        pytest.param(an_entry(is_start=True), "any", True, id="start"),
-        pytest.param(an_entry(), "any", False, id="anybodys-link"),
-        pytest.param(an_entry("http://listed.test/"), "any", True, id="named-host"),
-        pytest.param(an_entry("http://x.mine.test/"), "any", True, id="named-domain"),
+        pytest.param(an_entry("https://a.test/x"), True, id="given"),
+        pytest.param(an_entry("https://b.test:444/"), True, id="given-with-its-port"),
+        pytest.param(an_entry("https://b.test/"), False, id="another-port"),
+        pytest.param(an_entry("http://a.test/x"), False, id="without-tls"),
+        pytest.param(an_entry("https://www.a.test/", is_start=True), False, id="another-seed"),
         pytest.param(
-            an_entry(is_start=True, redirect_chain=("http://www.a.test/login",)),
-            "any",
-            True,
-            id="moved-at-home",
+            an_entry("https://c.test/", is_start=True, redirect_chain=("https://a.test/",)),
+            False,
+            id="redirect",
         ),
-        pytest.param(
-            an_entry(is_start=True, redirect_chain=("http://b.test/",)), "any", False, id="moved-abroad"
-        ),
+        pytest.param(robots_request_entry(an_entry("https://a.test/x")), False, id="robots"),
     ],
 )
-def test_credentials_go_to_the_sites_that_they_are_for(
-    entry: EntryRecorded, scope: str, is_told: bool
+def test_encrypted_headers_go_to_the_origins_that_they_were_given_for(
+    entry: EntryRecorded, scope: str, is_sent: bool
 ) -> None:
-    """A crawl without bounds follows every link: the host that is linked to must not learn a password."""
-    headers = {"Authorization": "Bearer x", "cookie": "a=b", "X-Api-Key": "k", "X-A": "1"}
-    spec = a_spec(scope=scope, headers=headers, hosts=("listed.test",), domains=("mine.test",))
+    headers = {"Authorization": GIVEN, "X-Api-Key": GIVEN, "X-A": "1"}
+    spec = a_spec(scope=scope, headers=headers, hosts=("www.a.test",))
 
     names = build_fetch_request(entry, spec, LICENCE).header_names
 
-    assert names == (("Authorization", "cookie", "X-Api-Key", "X-A") if is_told else ("X-A",))
+    assert names == (("Authorization", "X-Api-Key", "X-A") if is_sent else ("X-A",))
+
+
+@pytest.mark.parametrize("scope", ["host", "any"])
+@pytest.mark.parametrize(
+    ("entry", "is_sent"),
+    [
+        pytest.param(an_entry("https://listed.test/"), True, id="named-host"),
+        pytest.param(an_entry("https://x.mine.test/"), True, id="named-domain"),
+        pytest.param(an_entry("http://listed.test/"), False, id="without-tls"),
+        pytest.param(an_entry("https://a.test/", is_start=True), False, id="a-seed"),
+    ],
+)
+def test_clear_headers_of_earlier_crawl_specs_go_to_hosts_that_the_spec_names(
+    entry: EntryRecorded, scope: str, is_sent: bool
+) -> None:
+    headers = {"Authorization": "Bearer x", "cookie": "a=b", "X-A": "1"}
+    spec = a_spec(scope=scope, headers=headers, hosts=("listed.test",), domains=("mine.test",))
+
+    request = build_fetch_request(entry, spec, LICENCE)
+
+    assert request.header_names == (("Authorization", "cookie", "X-A") if is_sent else ("X-A",))
+    assert request.header_values == (("Bearer x", "a=b", "1") if is_sent else ("1",))

@@ -41,7 +41,7 @@ def provide_owner_key(home: StackDirectory, environment: Mapping[str, str]) -> s
     kept = read_owner_key(home)
     key = configured_owner_key(environment) or kept or secrets.token_hex(_KEY_BYTES)
     if key != kept:
-        _write(owner_key_file(home), key)
+        write_key(owner_key_file(home), key)
     return key
 
 
@@ -60,8 +60,8 @@ def configured_owner_key(environment: Mapping[str, str]) -> str:
     return load_settings(KeySettings, known).settings.owner.key.get_secret_value()
 
 
-def _write(path: Path, key: str) -> None:
-    """Write a temporary file and rename it, so that no reader sees half of it."""
+def write_key(path: Path, key: str) -> None:
+    """Write a key for this user alone; a temporary file is renamed, so that no reader sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:

@@ -54,7 +54,10 @@ STACK_VARIABLES: Final = frozenset({"STRIDER_HOME", "STRIDER_CACHE", "STRIDER_JA
 OWNER_KEY_VARIABLE: Final = "STRIDER_OWNER_KEY"
 KEYED_SERVICES: Final = frozenset({"api", "link-ingestion"})
 """Services that have the owner key; the others handle what strangers write, and do without it."""
-_SHARED_BY_SOME: Final = ("STRIDER_OWNER_", "STRIDER_SEEDS_")
+HEADERS_KEY_VARIABLE: Final = "STRIDER_HEADERS_KEY"
+HEADERS_SERVICES: Final = frozenset({"api", "fetcher", "link-ingestion"})
+"""Services that have the key of personal headers: two encrypt, and the fetcher decrypts."""
+_SHARED_BY_SOME: Final = ("STRIDER_HEADERS_", "STRIDER_OWNER_", "STRIDER_SEEDS_")
 """Beginnings of settings that several services have, and not all."""
 
 
@@ -119,10 +122,9 @@ def copy_name(service: str, copy: int) -> str:
 
 
 def service_environment(inherited: Mapping[str, str], endpoints: Mapping[str, str | None]) -> dict[str, str]:
-    """Return a service's environment: ours, without the stack's variables and the owner key, plus the
-    endpoints.
-    """
-    own = {*STACK_VARIABLES, OWNER_KEY_VARIABLE, f"{OWNER_KEY_VARIABLE}_FILE"}
+    """Return a service's environment: ours, without the stack's variables and keys, plus the endpoints."""
+    keys = (OWNER_KEY_VARIABLE, HEADERS_KEY_VARIABLE)
+    own = {*STACK_VARIABLES, *keys, *(f"{name}_FILE" for name in keys)}
     kept = {name: value for name, value in inherited.items() if name not in own}
     return kept | {name: value for name, value in endpoints.items() if value is not None}
 

@@ -26,8 +26,11 @@ from strider.localstack.servers.ports import choose_ports
 from strider.localstack.stack_state import SERVERS, DesiredState
 
 from .endpoints import common_settings, endpoint_variables, external_endpoints
+from .headers_key import provide_headers_key
 from .owner_key import provide_owner_key
 from .services import (
+    HEADERS_KEY_VARIABLE,
+    HEADERS_SERVICES,
     KEYED_SERVICES,
     OWNER_KEY_VARIABLE,
     ServiceKind,
@@ -59,6 +62,7 @@ class StackPlan:
     allows_private: bool = field(init=False)
     setting_digests: Mapping[str, str] = field(init=False)
     owner_key: str = field(init=False, repr=False)
+    headers_key: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Read what the environment names."""
@@ -66,6 +70,7 @@ class StackPlan:
         self.allows_private = common_settings(self.environment).crawl.allow_private
         self.setting_digests = setting_digests(self.environment, self.services)
         self.owner_key = provide_owner_key(self.home, self.environment)
+        self.headers_key = provide_headers_key(self.home, self.environment)
 
     def wanted_servers(self, desired: DesiredState) -> tuple[str, ...]:
         """Return the servers to run here: desired, and not named by the environment."""
@@ -113,6 +118,8 @@ class StackPlan:
         own = {API_PORT: str(self._api_port())} if kind.name == API else {}
         if kind.name in KEYED_SERVICES:
             own[OWNER_KEY_VARIABLE] = self.owner_key
+        if kind.name in HEADERS_SERVICES:
+            own[HEADERS_KEY_VARIABLE] = self.headers_key
         return ServiceProcess(
             kind=kind,
             copy=copy,

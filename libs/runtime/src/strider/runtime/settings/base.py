@@ -17,6 +17,7 @@ from .types import (
     ContactAddress,
     Endpoints,
     EnvironmentVariable,
+    HeadersKeys,
     HeaderText,
     ObjectsUrl,
     OwnerKey,
@@ -162,6 +163,17 @@ class OwnerSettings(SettingsArea):
     key: OwnerKey = SecretStr("")
     """Secret of 32 characters or more that shows who may name jobs and go beyond the limits of raw seeds;
     empty: every seed is raw.
+    """
+
+
+class HeadersSettings(SettingsArea):
+    """Personal headers. For link-ingestion, the API and commands, which encrypt, and the fetcher."""
+
+    PREFIX: ClassVar[str] = "STRIDER_HEADERS_"
+
+    key: HeadersKeys = SecretStr("")
+    """Secret of 32 characters or more that encrypts personal headers (Authorization, Cookie, keys, tokens)
+    before they are published; of several the first encrypts and each decrypts; empty: they are refused.
     """
 
 

@@ -78,10 +78,10 @@ SHARED_PREFIXES: Final = (
 )
 """Prefixes that our settings have in common with those of other programs."""
 
-OTHER_SERVICES_PREFIXES: Final = ("STRIDER_API_", "STRIDER_OWNER_", "STRIDER_SEEDS_")
+OTHER_SERVICES_PREFIXES: Final = ("STRIDER_API_", "STRIDER_HEADERS_", "STRIDER_OWNER_", "STRIDER_SEEDS_")
 """Prefixes of settings that not every service has: the others ignore them, since all may share one file."""
 
-OTHER_SERVICES_AREAS: Final = ("owner", "seeds")
+OTHER_SERVICES_AREAS: Final = ("headers", "owner", "seeds")
 """Areas that not every service has; the others ignore their tables, for the same reason."""
 
 MISSPELLING_CUTOFF: Final = 0.9

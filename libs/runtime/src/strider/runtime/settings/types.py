@@ -182,6 +182,17 @@ def require_owner_key(key: SecretStr) -> SecretStr:
     return key
 
 
+def require_headers_keys(keys: SecretStr) -> SecretStr:
+    """Refuse keys of which one is too short to be kept secret; empty is none."""
+    text = keys.get_secret_value()
+    if _UNPRINTABLE.search(text) or any(len(key) < MIN_KEY_CHARS for key in split_words(text)):
+        raise ValueError(
+            f"must be keys of {MIN_KEY_CHARS} characters or more, separated by commas or blanks; make one "
+            "with: openssl rand -hex 32"
+        )
+    return keys
+
+
 def require_at_least(least_seconds: float, *, why: str) -> Callable[[float], float]:
     """Return a check that refuses durations below which nothing would work."""
 
@@ -229,6 +240,9 @@ HeaderText = Annotated[str, AfterValidator(require_printable)]
 
 OwnerKey = Annotated[SecretStr, AfterValidator(require_owner_key)]
 """Key that owners of seeds sign with, or nothing."""
+
+HeadersKeys = Annotated[SecretStr, AfterValidator(require_headers_keys)]
+"""Keys that encrypt personal headers, or nothing."""
 
 WebUrl = Annotated[SecretUrl, AfterValidator(require_address("http", "https"))]
 PostgresUrl = Annotated[SecretUrl, AfterValidator(require_address("postgresql", "postgres"))]

@@ -16,10 +16,11 @@ from .filters import (
     write_cursor,
 )
 from .queries import DECISION_COLUMNS, SqlQuery, decisions_query, page_query, pages_query
-from .seeds import InvalidBodyError, SeedDocument, SeedResult, read_body, refused, validate_seed
+from .seeds import BAD_SEED, InvalidBodyError, SeedDocument, SeedResult, read_body, refused, validate_seed
 from .serializers import decision_view, page_view
 
 __all__ = [
+    "BAD_SEED",
     "DECISION_COLUMNS",
     "KEY_PATTERN",
     "MAX_CURSOR_CHARACTERS",

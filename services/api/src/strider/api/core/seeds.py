@@ -15,6 +15,7 @@ from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.owner_signature import SenderRole
 from strider.contracts.seed_names import job_id_of_seed, name_fault
+from strider.politeness import header_fault, personal_headers
 from strider.urls import (
     InvalidPattern,
     RefusedUrl,
@@ -82,7 +83,7 @@ def read_body(body: bytes, *, max_seeds: int) -> list[SeedDocument]:
 
 def validate_seed(seed: SeedSubmitted, *, sender: SenderRole, allow_private: bool) -> SeedResult:
     """Return whether a seed can be crawled, as far as the seed alone decides it."""
-    if fault := name_fault(seed, sender) or _pattern_fault(seed):
+    if fault := name_fault(seed, sender) or _pattern_fault(seed) or _header_fault(seed, sender):
         return refused(seed.url, BAD_SEED, fault)
     found = to_wire_url(seed.url)
     if isinstance(found, RefusedUrl):
@@ -117,6 +118,16 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _pattern_fault(seed: SeedSubmitted) -> str:
     patterns = compile_patterns(seed.include, seed.exclude)
     return patterns.sentence() if isinstance(patterns, InvalidPattern) else ""
+
+
+def _header_fault(seed: SeedSubmitted, sender: SenderRole) -> str:
+    """Return the fault of a seed's headers before they are encrypted, which link-ingestion could not see."""
+    if sender is SenderRole.RAW and (names := personal_headers(seed.headers)):
+        return (
+            f"headers: {names[0]} is a personal header, which only an owner may set; set STRIDER_OWNER_KEY "
+            "for the API"
+        )
+    return header_fault(seed.headers)
 
 
 def _detail(refusal: RefusedUrl, text: str) -> str:

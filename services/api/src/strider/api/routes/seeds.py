@@ -13,10 +13,12 @@ from typing import Any, Final, Protocol, get_args, get_type_hints
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from strider.api.core import SeedDocument, SeedResult, read_body, refused, validate_seed
+from strider.api.core import BAD_SEED, SeedDocument, SeedResult, read_body, refused, validate_seed
 from strider.contracts import DecodeError, EncodeError
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.owner_signature import SenderRole
+from strider.politeness import HeaderRefused, ProtectHeaders, refuse_clear_values
+from strider.urls import origin_of
 
 from .auth import require_json
 from .problem_details import ProblemError, read_request_body
@@ -105,6 +107,8 @@ class SeedSubmission:
     read: ReadSeed
     now_ms: Callable[[], int]
     rules: SeedLimits
+    protect_headers: ProtectHeaders = refuse_clear_values
+    """Encrypts personal headers before they are published."""
 
     async def submit(self, body: bytes) -> list[SeedResult]:
         """Validate every seed, publish those that can be crawled, and return a result for each."""
@@ -126,8 +130,13 @@ class SeedSubmission:
         result = validate_seed(seed, sender=self.rules.sender, allow_private=self.rules.allow_private)
         if not result.accepted:
             return result, None
+        try:
+            headers = self.protect_headers(seed.headers, (origin_of(result.url),)) if seed.headers else {}
+        except HeaderRefused as failure:
+            return refused(result.url, BAD_SEED, str(failure)), None
         stamped = replace(
             seed,
+            headers=headers,
             submitted_by=seed.submitted_by or SENDER,
             submitted_at_ms=seed.submitted_at_ms or self.now_ms(),
         )

@@ -15,6 +15,7 @@ from typing import Final
 from strider.contracts.generated.enums import RequestKind, Scope
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.seed_names import LIMIT_FIELDS
+from strider.politeness import personal_headers
 from strider.urls import RefusedUrl, host_of, to_wire_url
 
 OWNERS_MAY: Final = "an owner, who signs with STRIDER_OWNER_KEY, may go beyond"
@@ -22,9 +23,6 @@ OWNERS_MAY: Final = "an owner, who signs with STRIDER_OWNER_KEY, may go beyond"
 _DELAY: Final = ("STRIDER_SEEDS_MIN_DELAY", "STRIDER_SEEDS_MAX_DELAY")
 _LOCAL_SCOPES: Final = frozenset({Scope.HOST, Scope.LISTED})
 """Scopes in which the links of a loopback host lead nowhere else."""
-
-_PERSONAL: Final = ("authorization", "cookie", "proxy-")
-"""Beginnings of the names of headers that identify a person or an account."""
 
 _AT_MOST_DEFAULT: Final = (
     *("max_hops", "max_links_per_page", "max_url_bytes", "max_body_bytes", "max_in_flight_per_group"),
@@ -80,6 +78,8 @@ def _seed_faults(seed: SeedSubmitted, limits: RawSeedLimits, *, allow_private: b
     yield from _above("priority", seed.priority, limits.max_priority, "STRIDER_SEEDS_MAX_PRIORITY")
     yield from _above("max_depth", seed.max_depth, limits.max_depth, "STRIDER_SEEDS_MAX_DEPTH")
     yield from _budget_faults(seed, limits)
+    for name in personal_headers(seed.headers):
+        yield f"headers: {name} is a personal header, which a raw seed may not set; {OWNERS_MAY}"
     yield from _header_faults(seed.headers, limits)
     yield from _above(
         "the size of metadata",
@@ -114,9 +114,8 @@ def _spec_faults(
         value, expected = getattr(spec, name), getattr(default, name)
         if value != expected:
             yield f"the crawl spec sets {name}, which a raw seed may not use; {OWNERS_MAY}"
-    for name in spec.headers:
-        if name.lower().startswith(_PERSONAL):
-            yield f"the crawl spec sends the header {name}, which a raw seed may not use; {OWNERS_MAY}"
+    for name in personal_headers(spec.headers):
+        yield f"the crawl spec sends the header {name}, which a raw seed may not use; {OWNERS_MAY}"
 
 
 def _delay_fault(name: str, value: float | None, limits: RawSeedLimits, *, is_local: bool) -> Iterator[str]:

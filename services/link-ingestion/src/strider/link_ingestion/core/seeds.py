@@ -4,15 +4,14 @@ People write seeds, so every mistake has a sentence: what is wrong, where, and w
 here is an exception or a dead letter. Knows no topics and no stores; the caller passes the crawl specs that
 exist.
 
-A seed may add request headers, but none that frames a request, names its host or identifies the crawler by
-other means: a wrong one breaks connections for other runs, or allows request smuggling.
+The personal headers of a seed are encrypted here, for the origin of its URL, before they are part of a crawl
+spec.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from strider.contracts.crawl_specs import spec_from_seed
@@ -21,6 +20,7 @@ from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.owner_signature import SenderRole
 from strider.contracts.seed_limits import SEED_RANGES, seed_range_error, spec_range_error
 from strider.contracts.seed_names import MAX_NAME_CHARS, name_fault, names_of_seed, refused_names
+from strider.politeness import HeaderRefused, ProtectHeaders, header_fault, refuse_clear_values
 from strider.urls import (
     InvalidPattern,
     RefusedUrl,
@@ -28,6 +28,7 @@ from strider.urls import (
     compile_patterns,
     host_kind,
     host_of,
+    origin_of,
     to_wire_url,
     url_hash,
     url_key_of,
@@ -36,43 +37,6 @@ from strider.urls import (
 from .link_batches import LinkItem, LinkOrigin, SeedPosition
 from .raw_seeds import DEFAULT_LIMITS, RawSeedLimits, raw_seed_fault, raw_spec_fault
 from .refusal_events import RefusedSeed
-
-MAX_BYTES: Final = 8 * 1024
-"""Of all names and values; common servers refuse more."""
-
-_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_UNFIT_VALUE: Final = re.compile(r"[^\t\x20-\x7e\xa0-\xff]")
-
-_OURS: Final = frozenset(
-    {
-        "connection",
-        "content-length",
-        "expect",
-        "host",
-        "keep-alive",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
-
-
-def header_fault(headers: Mapping[str, str]) -> str:
-    """Return the fault of custom headers; empty for none."""
-    size_bytes = 0
-    for name, value in headers.items():
-        size_bytes += len(name) + len(value)
-        if not _TOKEN.fullmatch(name):
-            return f"headers: {name!r:.100} is not a valid header name"
-        if name.lower() in _OURS:
-            return f"headers: {name} is set by the crawler and cannot be changed"
-        if _UNFIT_VALUE.search(value):
-            return f"headers: the value of {name} contains a character that is not allowed in headers"
-    return f"headers: {size_bytes} bytes, the limit is {MAX_BYTES}" if size_bytes > MAX_BYTES else ""
-
 
 _MAX_TEXT_CHARS: Final = 500
 """Of a text that is not a URL, and of a sentence: enough to find it again."""
@@ -99,6 +63,7 @@ class SeedRules:
     allow_private: bool = False
     limits: RawSeedLimits = DEFAULT_LIMITS
     """Of seeds without an owner's signature."""
+    protect_headers: ProtectHeaders = refuse_clear_values
 
 
 def accept_seed(
@@ -116,7 +81,10 @@ def accept_seed(
     for reason, detail in _objections(seed, found, named, sender=sender, rules=rules):
         return _refuse(seed, found, reason, detail, sender=sender)
     assert not isinstance(found, RefusedUrl), "refused before"
-    spec = named or spec_from_seed(seed)
+    try:
+        spec = named or spec_from_seed(_protected(seed, found, rules))
+    except HeaderRefused as refused:
+        return _refuse(seed, found, DecisionReason.BAD_SEED, str(refused), sender=sender)
     names = names_of_seed(
         seed, spec, sender=sender, position="/".join(map(str, position)), timestamp_ms=timestamp_ms
     )
@@ -133,6 +101,13 @@ def accept_seed(
         attachment=seed.metadata,
     )
     return AcceptedSeed(item, origin, host_of(found), None if named else spec)
+
+
+def _protected(seed: SeedSubmitted, url: str, rules: SeedRules) -> SeedSubmitted:
+    """Return a seed without clear personal headers; raises HeaderRefused."""
+    if not seed.headers:
+        return seed
+    return replace(seed, headers=rules.protect_headers(seed.headers, (origin_of(url),)))
 
 
 def refuse_signature(seed: SeedSubmitted, detail: str) -> RefusedSeed:

@@ -33,6 +33,7 @@ from strider.fetcher.core import (
 from strider.fetcher.settings import FetcherSettings
 from strider.frontier.ports import LeaseMarks
 from strider.messaging.ports import Clock
+from strider.politeness import DecryptHeader, refuse_encrypted
 from strider.politeness.rate_window import RateWindows
 from strider.runtime.version import strider_version
 from strider.urls import domain_of, host_of
@@ -41,6 +42,8 @@ from .address_guard import AddressGuard
 from .connector import ConnectorOptions, HttpConnector, receive_buffer_bytes
 from .deadlines import RequestLimits
 from .dns import DnsOptions, DnsResolver
+from .error_mapping import FetchFailure
+from .header_decryption import decrypt_headers
 from .name_servers import NameServers
 from .request_runner import RequestRunner
 
@@ -64,6 +67,7 @@ class FetchClient:
         body_budget: BodyBudget,
         connectivity: ConnectivityMonitor,
         cookie_jars: CookieJars,
+        decrypt_header: DecryptHeader = refuse_encrypted,
         proxies: ProxyPool | None = None,
     ) -> None:
         self._runner = runner
@@ -72,6 +76,7 @@ class FetchClient:
         self._body_budget = body_budget
         self._connectivity = connectivity
         self._cookie_jars = cookie_jars
+        self._decrypt_header = decrypt_header
         self.proxies = proxies
         """If there is a pool, every request goes through one of its proxies."""
 
@@ -82,15 +87,18 @@ class FetchClient:
         """
         await self._connectivity.require_online()
         await self._body_budget.wait_for_capacity()
-        proxy = None
+        proxy, refusal, sent = None, None, request
         if url_refusal(request.url, policy=ANY_ADDRESS) is None:
             await self._resolver.prefetch(host_of(request.url))
             proxy = None if self.proxies is None else await self.proxies.acquire(domain_of(request.url))
-        sent, jar = await self._cookie_jars.with_cookies(request) if request.cookie_jar else (request, ())
+            sent, refusal = self._with_clear_headers(request)
+        sent, jar = await self._cookie_jars.with_cookies(sent) if request.cookie_jar else (sent, ())
         lease = await self._lease_marker.mark_started(request)
         if lease is None:
             return None
-        finished = await self._detect_outage(await self._runner.run(sent, lease, proxy=proxy))
+        finished = await self._detect_outage(
+            await self._runner.run(sent, lease, proxy=proxy, refusal=refusal)
+        )
         if request.cookie_jar and await self._cookie_jars.store_cookies(request, finished.result, jar):
             finished = replace(finished, trace=replace(finished.trace, cookies_changed=True))
         if proxy is not None and self.proxies is not None:
@@ -108,6 +116,15 @@ class FetchClient:
         if self.proxies is not None:
             await self.proxies.close()
         await self._runner.close()
+
+    def _with_clear_headers(self, request: FetchRequested) -> tuple[FetchRequested, FetchFailure | None]:
+        """Return the request to send, or why it must not be sent, which is its result once it is marked."""
+        if not request.header_names:
+            return request, None
+        try:
+            return decrypt_headers(request, self._decrypt_header), None
+        except FetchFailure as failure:
+            return request, failure
 
     async def _detect_outage(self, finished: FinishedRequest) -> FinishedRequest:
         """Replace a failure by OFFLINE if our own network caused it, so that no host is blamed."""
@@ -131,11 +148,12 @@ def open_fetch_client(
     clock: Clock,
     process_name: str,
     cookie_store: CookieJarStore | None = None,
+    decrypt_header: DecryptHeader = refuse_encrypted,
 ) -> FetchClient:
     """Build a client from the settings; nothing is opened before the first request.
 
     `process_name` must be unique to this process. `cookie_store` keeps the cookies of runs that use a jar;
-    without it they are kept in memory.
+    without it they are kept in memory. `decrypt_header` has the keys of personal headers.
     """
     guard = AddressGuard(address_policy_of(settings), has_contact=bool(settings.crawl.contact))
     resolver = DnsResolver(
@@ -162,6 +180,7 @@ def open_fetch_client(
         body_budget=budget,
         connectivity=connectivity,
         cookie_jars=CookieJars(cookie_store or MemoryCookieJars(), clock=clock),
+        decrypt_header=decrypt_header,
         proxies=proxies,
     )
 

@@ -75,9 +75,17 @@ class RequestRunner:
         """When all requests have to be over, in monotonic seconds; None while the process is not stopping."""
 
     async def run(
-        self, request: FetchRequested, lease: StartedLease, *, proxy: Proxy | None = None
+        self,
+        request: FetchRequested,
+        lease: StartedLease,
+        *,
+        proxy: Proxy | None = None,
+        refusal: FetchFailure | None = None,
     ) -> FinishedRequest:
-        """Run a request whose lease was marked; always returns a result, unless it is cancelled."""
+        """Run a request whose lease was marked; always returns a result, unless it is cancelled.
+
+        With a `refusal` nothing is sent, and it is the result.
+        """
         seconds = min(request.deadline_ms / 1000, self._limits.max_deadline_seconds)
         deadline = lease.requested_at + seconds
         active = ActiveRequest(request, self._budget.open_hold(), self._clock, self._limits, deadline, proxy)
@@ -86,7 +94,7 @@ class RequestRunner:
             active.end_by(self._shutdown_at)
         self._active.add(active)
         try:
-            result = await self._run_within_limits(active)
+            result = await self._run_within_limits(active, refusal)
         finally:
             self._active.discard(active)
         is_cancelled = isinstance(result, FailedFetch) and result.error_class == ErrorClass.CANCELLED
@@ -104,8 +112,10 @@ class RequestRunner:
         """Close the connections."""
         await self._connector.close()
 
-    async def _run_within_limits(self, active: ActiveRequest) -> FetchResult:
+    async def _run_within_limits(self, active: ActiveRequest, refusal: FetchFailure | None) -> FetchResult:
         try:
+            if refusal is not None:
+                raise refusal
             async with active.timeout_scope():
                 return await self._follow_robots_redirects(active)
         except FetchFailure as error:

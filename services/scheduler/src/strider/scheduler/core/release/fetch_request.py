@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from strider.contracts.fast_dataclass import fast_dataclass
-from strider.contracts.generated.enums import RequestKind, Scope
+from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchRequested
-from strider.politeness import ROBOTS_RETRY, is_sensitive_header
+from strider.politeness import ROBOTS_RETRY, is_sensitive_header, parse_encrypted
 from strider.scheduler.core.budgets.limits import NO_AMOUNT, BudgetAmount
 from strider.scheduler.core.hosts.robots import REQUESTING_JOB
 from strider.urls import host_of, origin_of, registrable_domain
@@ -71,20 +71,26 @@ def _timeout_ms(spec: CrawlSpecDeclared, *, is_robots: bool) -> int:
 
 
 def _header_names(entry: EntryRecorded, spec: CrawlSpecDeclared) -> tuple[str, ...]:
-    if may_receive_credentials(entry, spec):
-        return tuple(spec.headers)
-    return tuple(name for name in spec.headers if not is_sensitive_header(name))
+    return tuple(
+        name
+        for name, value in spec.headers.items()
+        if not is_sensitive_header(name) or may_receive(value, entry, spec)
+    )
 
 
-def may_receive_credentials(entry: EntryRecorded, spec: CrawlSpecDeclared) -> bool:
-    """Whether an entry belongs to the sites of its crawl, and may be sent its credentials.
+def may_receive(value: str, entry: EntryRecorded, spec: CrawlSpecDeclared) -> bool:
+    """Whether the value of a personal header may be sent to the origin of an entry.
 
-    A limited scope leads to no other sites. In an unlimited one any page's link leads anywhere: there only
-    the spec's hosts and domains count, and start URLs as long as no redirect leaves their host.
+    An encrypted value has the origins that it was given for. A clear one, of a crawl spec that was published
+    by another client or an earlier version, is for the hosts and domains that the spec names, with TLS. What
+    a link, a redirect or another seed brings in is neither. robots.txt holds for all runs of an origin, and
+    is requested without.
     """
-    if spec.scope != Scope.ANY:
-        return True
+    if entry.kind == RequestKind.ROBOTS:
+        return False
+    encrypted = parse_encrypted(value)
+    if encrypted is not None:
+        return origin_of(entry.url) in encrypted.origins
     name = host_of(entry.url)
-    if name in spec.hosts or registrable_domain(name) in spec.domains:
-        return True
-    return entry.is_start and all(host_of(url) == name for url in entry.redirect_chain)
+    is_named = name in spec.hosts or registrable_domain(name) in spec.domains
+    return is_named and entry.url.startswith("https://")

@@ -1,0 +1,61 @@
+"""The stack's key of personal headers, made once for the services and commands that encrypt and decrypt them.
+
+It is kept in a file of its own, like the owner key. A key that the environment names is put first, and those
+that were in use stay readable: crawl specs are kept for as long as their runs.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, Final
+
+from strider.localstack.directories import StackDirectory
+
+from .owner_key import write_key
+from .services import STACK_VARIABLES
+
+_KEY_BYTES: Final = 32
+
+
+def headers_key_file(home: StackDirectory) -> Path:
+    """Return the file with the keys."""
+    return home.data("headers.key")
+
+
+def read_headers_key(home: StackDirectory) -> str:
+    """Return the keys of the stack, separated by commas; empty where it has none."""
+    try:
+        return headers_key_file(home).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def provide_headers_key(home: StackDirectory, environment: Mapping[str, str]) -> str:
+    """Return the keys that the environment names, and those of the stack, of which there is one at least.
+
+    Raises SettingsError for an invalid key.
+    """
+    kept = read_headers_key(home)
+    named = configured_headers_key(environment)
+    keys = [key for text in (named, kept) for key in text.replace(",", " ").split()]
+    all_keys = ",".join(dict.fromkeys(keys)) or secrets.token_hex(_KEY_BYTES)
+    if all_keys != kept:
+        write_key(headers_key_file(home), all_keys)
+    return all_keys
+
+
+def configured_headers_key(environment: Mapping[str, str]) -> str:
+    """Return the keys that the environment names, or nothing; raises SettingsError for an invalid one."""
+    from strider.runtime.settings.base import HeadersSettings, ServiceSettings  # noqa: PLC0415  # `strider status` needs none
+    from strider.runtime.settings.loader import load_settings  # noqa: PLC0415
+
+    class KeySettings(ServiceSettings):
+        """Common settings, and the keys."""
+
+        PREFIX: ClassVar[str] = ""
+        headers: HeadersSettings = HeadersSettings()
+
+    known = {name: value for name, value in environment.items() if name not in STACK_VARIABLES}
+    return load_settings(KeySettings, known).settings.headers.key.get_secret_value()
