@@ -1,4 +1,4 @@
-"""Encrypt the personal headers of a crawl for the origins of its start URLs, with a key of its own.
+"""Encrypt the personal headers of a crawl for the origins of its start URLs.
 
 The crawl spec is in the state file, in messages and in dead letters; the key is in none of these. It is in
 STRIDER_HEADERS_KEY, or beside the state file, readable for its user alone, or in memory where there is none.
@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from strider.contracts.generated.events import CrawlSpecDeclared
-from strider.politeness import DecryptHeader, HeaderRefused, header_fault, personal_headers, refuse_encrypted
+from strider.politeness import DecryptHeader, HeaderRefused, personal_headers, refuse_encrypted
 from strider.urls import RefusedUrl, origin_of, to_wire_url
 
 from .request import BadCrawlRequest
@@ -22,8 +22,6 @@ def protect_personal_headers(
     spec: CrawlSpecDeclared, seeds: Iterable[str], *, keys: str, resume: Path | None
 ) -> tuple[CrawlSpecDeclared, DecryptHeader]:
     """Return a crawl spec without clear personal headers, and what decrypts them; raises BadCrawlRequest."""
-    if fault := header_fault(spec.headers):
-        raise BadCrawlRequest(f"--header: {fault.removeprefix('headers: ')}")
     if not personal_headers(spec.headers):
         return spec, refuse_encrypted
     from strider.storage.encryption import HeaderCipher  # noqa: PLC0415  # most crawls load no cryptography

@@ -1,4 +1,4 @@
-"""Credentials of `strider seeds add`: the owner key, or the limits without one, and the key of headers.
+"""Credentials of `strider seeds add`: owner key or the limits without one, key of headers.
 
 The keys are those of the local stack that runs here, if its broker is used, else STRIDER_OWNER_KEY and
 STRIDER_HEADERS_KEY. The limits are those of this environment: services elsewhere may have others.

@@ -96,3 +96,5 @@ class Subscription:
     """Whether anyone may write to the topic: undecodable messages are then the fault of their sender and do
     not trip the dead-letter breaker, so that no number of them stops the others.
     """
+    redact: Callable[[bytes], bytes] | None = None
+    """Removes secrets from the value of a message that becomes a dead letter; None where it has none."""

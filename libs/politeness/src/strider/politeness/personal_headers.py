@@ -1,4 +1,4 @@
-"""Personal headers of a run: those that identify a person or an account, and their encrypted form.
+"""Personal headers, which identify a person or an account, and their encrypted form.
 
 A header is personal if `is_sensitive_header` says so. Its value is published in an encrypted form alone, one
 text that every header can hold:

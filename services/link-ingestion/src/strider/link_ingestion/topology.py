@@ -64,6 +64,7 @@ from .core import (
     admit_links,
     compile_rules,
     link_refusals_event,
+    redact_seed,
     refuse_signature,
     refuse_undecodable,
     seed_refusal_events,
@@ -152,7 +153,9 @@ class SeedIngestion:
 
     def subscriptions(self) -> tuple[Subscription, ...]:
         """Return the topics and their handlers."""
-        return (Subscription(SEEDS_SUBMITTED, batch_handler=self.on_seeds, is_public=True),)
+        return (
+            Subscription(SEEDS_SUBMITTED, batch_handler=self.on_seeds, is_public=True, redact=redact_seed),
+        )
 
     async def on_seeds(self, seeds: Sequence[tuple[SeedSubmitted, Record]]) -> Effects:
         """Accept or refuse the seeds of one poll. Specs are published before the links that name them."""

@@ -1,4 +1,4 @@
-"""The stack's key of personal headers, made once for the services and commands that encrypt and decrypt them.
+"""The stack's key of personal headers, made once for all that encrypt or decrypt them.
 
 It is kept in a file of its own, like the owner key. A key that the environment names is put first, and those
 that were in use stay readable: crawl specs are kept for as long as their runs.

@@ -144,7 +144,11 @@ class Pipeline:
         failure = message.failure
         assert failure is not None
         dead_letter = await self._ports.dead_letters.dead_letter(
-            message.record, failure, attempts=max(1, message.attempts), headers=message.headers
+            message.record,
+            failure,
+            attempts=max(1, message.attempts),
+            headers=message.headers,
+            redact=message.partition.subscription.redact,
         )
         also = await self._given_up_effects(message.record, dead_letter_reason(failure))
         message.effects = Effects(

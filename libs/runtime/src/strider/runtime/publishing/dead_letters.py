@@ -113,12 +113,20 @@ class DeadLetterWriter:
         self._scrub = scrub
 
     async def dead_letter(
-        self, record: Record, failure: BaseException, *, attempts: int = 1, headers: Sequence[Header] = ()
+        self,
+        record: Record,
+        failure: BaseException,
+        *,
+        attempts: int = 1,
+        headers: Sequence[Header] = (),
+        redact: Callable[[bytes], bytes] | None = None,
     ) -> Publish:
         """Return the dead letter of a message; raises Unavailable where the object store does not respond.
 
-        `headers` carry the trace in which it was handled.
+        `headers` carry the trace in which it was handled; `redact` removes secrets from its value.
         """
+        if redact is not None and (content := encoded_bytes(record.value)) is not None:
+            record = _RedactedRecord(record, redact(content))
         value, max_bytes = encoded_bytes(record.value), int(self._topic.max_bytes * MESSAGE_SHARE)
         packed = await pack_message(record, max_bytes=max_bytes, objects=self._objects)
         event = self._event(
@@ -171,6 +179,15 @@ class DeadLetterWriter:
             occurred_at_ms=epoch_ms(self._clock),
             **fields,
         )
+
+
+class _RedactedRecord:
+    """A message whose value has no secrets."""
+
+    def __init__(self, record: Record, value: bytes) -> None:
+        self.topic, self.partition, self.offset = record.topic, record.partition, record.offset
+        self.timestamp, self.key, self.headers = record.timestamp, record.key, record.headers
+        self.value = value
 
 
 def _truncation_notice(record: Record, packed: PackedMessage) -> str:

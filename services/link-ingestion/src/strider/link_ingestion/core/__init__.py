@@ -8,6 +8,7 @@ from .dedup import AdmittedPage, LinkDeduplicator
 from .link_batches import LinkBatches, LinkItem, LinkOrigin, SeedPosition
 from .link_filter import LinkFilters
 from .raw_seeds import DEFAULT_LIMITS, RawSeedLimits
+from .redaction import redact_seed
 from .refusal_events import RefusedSeed, link_refusals_event, seed_refusal_events
 from .seeds import AcceptedSeed, SeedRules, accept_seed, refuse_signature
 from .settlement import LinkCounts, settle, settle_closed, settle_rejected, settle_undecodable
@@ -36,6 +37,7 @@ __all__ = [
     "admit_links",
     "compile_rules",
     "link_refusals_event",
+    "redact_seed",
     "refuse_signature",
     "refuse_undecodable",
     "seed_refusal_events",

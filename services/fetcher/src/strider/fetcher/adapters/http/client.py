@@ -170,9 +170,7 @@ def open_fetch_client(
         worker_id=process_name,
         limits=_request_limits(settings),
     )
-    checks = ConnectivityOptions(settings.network_checks, check_seconds=settings.network_check_seconds)
-    connectivity = ConnectivityMonitor(checks, clock=clock, on_change=resolver.forget_failures)
-    proxies = _open_proxy_pool(settings, connector.proxy_connector, clock=clock)
+    connectivity = _connectivity(settings, resolver, clock=clock)
     return FetchClient(
         runner,
         lease_marker=LeaseMarker(marks, clock=clock, process_name=process_name),
@@ -181,8 +179,13 @@ def open_fetch_client(
         connectivity=connectivity,
         cookie_jars=CookieJars(cookie_store or MemoryCookieJars(), clock=clock),
         decrypt_header=decrypt_header,
-        proxies=proxies,
+        proxies=_open_proxy_pool(settings, connector.proxy_connector, clock=clock),
     )
+
+
+def _connectivity(settings: FetcherSettings, resolver: DnsResolver, *, clock: Clock) -> ConnectivityMonitor:
+    checks = ConnectivityOptions(settings.network_checks, check_seconds=settings.network_check_seconds)
+    return ConnectivityMonitor(checks, clock=clock, on_change=resolver.forget_failures)
 
 
 def _identity(settings: FetcherSettings) -> CrawlerIdentity:
