@@ -118,6 +118,8 @@ class Ring:
     ) -> None:
         """`login` gives the settings by which one service logs in to the broker."""
         self.servers = servers
+        self.directory = directory
+        """Logs of the services, and the object store."""
         self._names = names
         self._login = login
         self._yard = Yard(servers.kafka.address, directory, shards=SHARDS)
