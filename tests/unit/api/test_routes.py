@@ -20,9 +20,12 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.contracts.owner_signature import SenderRole
 from strider.messaging.errors import Unavailable
+from strider.storage.encryption import HeaderCipher
 from strider.storage.rows.columns import ApiView, columns_shown
 from strider.storage.rows.pages import PAGE_COLUMNS
+from strider.testing.owner import HEADERS_KEY
 from strider.urls import url_hash, url_key_of
 
 CODEC = Codec(SchemaStore.bundled())
@@ -89,13 +92,16 @@ class World:
     records: GivenRecords = field(default_factory=GivenRecords)
     leases: GivenLeases = field(default_factory=GivenLeases)
     condition: GivenCondition = field(default_factory=GivenCondition)
+    headers_key: str = ""
+    sender: SenderRole = SenderRole.OWNER
 
     def parts(self, token: str = "") -> ApiParts:
         submission = SeedSubmission(
             self.door,
             read=lambda document: CODEC.decode(SEEDS_SUBMITTED, document),
             now_ms=lambda: NOW_MS,
-            rules=SeedLimits(max_seeds=3, max_body_bytes=2_000, allow_private=False),
+            rules=SeedLimits(max_seeds=3, max_body_bytes=2_000, allow_private=False, sender=self.sender),
+            protect_headers=HeaderCipher(self.headers_key).protect,
         )
         return ApiParts(submission, self.records, self.leases, self.condition, version="1.2.3", token=token)
 
@@ -211,6 +217,50 @@ async def test_one_seed_is_accepted(world: World, client: httpx.AsyncClient) -> 
             "https://a.test/x#top", max_depth=1, priority=1, submitted_by="api", submitted_at_ms=NOW_MS
         )
     ]
+
+
+@pytest.mark.fault("A7", part="encrypted by the API")
+async def test_personal_headers_are_published_encrypted_for_the_origin_of_the_seed() -> None:
+    world = World(headers_key=HEADERS_KEY)
+    headers = {"Accept": "text/html", "Authorization": "Bearer of-the-owner"}
+    async with client_of(world.parts()) as client:
+        answer = await client.post("/api/v1/seeds", json={"url": "https://a.test:443/x", "headers": headers})
+
+    (seed,) = world.door.submitted
+    clear = HeaderCipher(HEADERS_KEY).decrypt(
+        "Authorization", seed.headers["Authorization"], origin="https://a.test"
+    )
+    assert (answer.status_code, clear, seed.headers["Accept"]) == (202, "Bearer of-the-owner", "text/html")
+    assert "of-the-owner" not in repr(seed) + answer.text
+
+
+@pytest.mark.parametrize(
+    ("world", "headers", "detail"),
+    [
+        pytest.param(World(), {"Authorization": "Bearer x7"}, "STRIDER_HEADERS_KEY is not set", id="no-key"),
+        pytest.param(
+            World(headers_key=HEADERS_KEY, sender=SenderRole.RAW),
+            {"Authorization": "Bearer x7"},
+            "headers: Authorization is a personal header, which only an owner may set",
+            id="raw",
+        ),
+        pytest.param(
+            World(headers_key=HEADERS_KEY),
+            {"Authorization": "Bearer x7\nHost: b"},
+            "headers: the value of Authorization contains a character",
+            id="two-lines",
+        ),
+    ],
+)
+async def test_personal_headers_that_cannot_be_encrypted_are_refused(
+    world: World, headers: dict[str, str], detail: str
+) -> None:
+    async with client_of(world.parts()) as client:
+        answer = await client.post("/api/v1/seeds", json={"url": "https://a.test/", "headers": headers})
+
+    assert (answer.status_code, world.door.submitted) == (422, [])
+    assert detail in answer.json()["seeds"][0]["detail"]
+    assert "x7" not in answer.text
 
 
 async def test_each_seed_of_many_has_its_result(world: World, client: httpx.AsyncClient) -> None:

@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from strider.api.settings import ApiSettings
+from strider.fetcher.settings import FetcherSettings
 from strider.link_ingestion.settings import LinkIngestionSettings
-from strider.localstack.plan.services import KEYED_SERVICES, find_services
+from strider.localstack.plan.services import HEADERS_SERVICES, KEYED_SERVICES, find_services
 from strider.localstack.servers.kafka import SINGLE_NODE_SETTINGS
 from strider.runtime.settings.base import ServiceSettings
 from strider.runtime.settings.loader import setting_fields
@@ -88,7 +89,11 @@ def test_all_of_ours_are_one_image(compose: dict[str, Any]) -> None:
 
 
 def test_every_variable_of_a_service_is_a_setting(compose: dict[str, Any]) -> None:
-    own: dict[str, type[ServiceSettings]] = {"api": ApiSettings, "link-ingestion": LinkIngestionSettings}
+    own: dict[str, type[ServiceSettings]] = {
+        "api": ApiSettings,
+        "fetcher": FetcherSettings,
+        "link-ingestion": LinkIngestionSettings,
+    }
 
     assert {
         name: unknown_variables(each["environment"], own.get(name, ServiceSettings))
@@ -103,6 +108,15 @@ def test_the_owner_key_is_required_and_given_to_the_services_that_use_it(compose
 
     assert {name for name, key in keys.items() if key} == KEYED_SERVICES
     assert all(keys[name].startswith("${STRIDER_OWNER_KEY:?") for name in KEYED_SERVICES)
+
+
+def test_the_key_of_personal_headers_is_required_and_given_to_the_services_that_use_it(
+    compose: dict[str, Any],
+) -> None:
+    keys = {name: each["environment"].get("STRIDER_HEADERS_KEY", "") for name, each in ours(compose).items()}
+
+    assert {name for name, key in keys.items() if key} == HEADERS_SERVICES
+    assert all(keys[name].startswith("${STRIDER_HEADERS_KEY:?") for name in HEADERS_SERVICES)
 
 
 def test_every_address_names_a_container(compose: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ import io
 import json
 import os
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -32,7 +32,8 @@ from strider.contracts.owner_signature import SenderRole, identify_sender
 from strider.messaging.inprocess import InProcessBroker, InProcessBus
 from strider.messaging.ports import RecordMetadata
 from strider.runtime.clocks import SystemClock
-from strider.testing.owner import OWNER_KEY
+from strider.storage.encryption import HeaderCipher
+from strider.testing.owner import HEADERS_KEY, OWNER_KEY
 
 CODEC = Codec(SchemaStore.bundled())
 OWNER = SeedCredentials(OWNER_KEY)
@@ -94,6 +95,47 @@ def test_an_owner_signs_the_bytes_that_are_sent() -> None:
     assert isinstance(ready, SeedMessage)
     assert ready.note == ""
     assert identify_sender(ready.value, ready.headers, key=OWNER_KEY) is SenderRole.OWNER
+
+
+@pytest.mark.fault("A7", part="encrypted by strider seeds add")
+def test_personal_headers_are_encrypted_before_the_seed_is_signed() -> None:
+    """Those of the options as well as those of a document."""
+    cipher = HeaderCipher(HEADERS_KEY)
+    owner = SeedCredentials(OWNER_KEY, protect_headers=cipher.protect)
+    reader = SeedReader(
+        {"headers": {"Cookie": "a=of-the-owner"}}, credentials=owner, allow_private=False, now_ms=77
+    )
+    document = '{"url": "https://b.test/", "headers": {"X-Api-Key": 77123, "Accept": "text/html"}}'
+
+    assert reader.option_error() == ""
+    first, second = (reader.read(InputLine("", text)) for text in ("https://a.test/", document))
+
+    for ready, name, origin, clear in (
+        (first, "Cookie", "https://a.test", "a=of-the-owner"),
+        (second, "X-Api-Key", "https://b.test", "77123"),
+    ):
+        assert isinstance(ready, SeedMessage)
+        assert identify_sender(ready.value, ready.headers, key=OWNER_KEY) is SenderRole.OWNER
+        assert cipher.decrypt(name, seed_of(ready).headers[name], origin=origin) == clear
+        assert clear.encode() not in ready.value
+    assert seed_of(second).headers["Accept"] == "text/html"
+
+
+@pytest.mark.parametrize(
+    ("reader", "reason"),
+    [
+        pytest.param(a_reader, "STRIDER_HEADERS_KEY is not set", id="no-key"),
+        pytest.param(raw_reader, "is a personal header, which a raw seed may not set", id="raw"),
+    ],
+)
+def test_personal_headers_that_cannot_be_encrypted_are_refused_under_their_option(
+    reader: Callable[..., SeedReader], reason: str
+) -> None:
+    fault = reader(headers={"Authorization": "Bearer of-the-owner"}).option_error()
+
+    assert fault.startswith("--header: Authorization ")
+    assert reason in fault
+    assert "of-the-owner" not in fault
 
 
 def test_without_a_key_the_job_that_a_seed_gets_is_reported() -> None:

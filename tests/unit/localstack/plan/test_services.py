@@ -52,6 +52,8 @@ def test_settings_of_the_stack_are_kept_from_the_services() -> None:
             "REDIS_URL": "mine",
             "STRIDER_OWNER_KEY": "k",
             "STRIDER_OWNER_KEY_FILE": "f",
+            "STRIDER_HEADERS_KEY": "k",
+            "STRIDER_HEADERS_KEY_FILE": "f",
         },
         {"REDIS_URL": "theirs", "SCHEMA_REGISTRY_URL": None},
     )
