@@ -125,8 +125,7 @@ class DeadLetterWriter:
 
         `headers` carry the trace in which it was handled; `redact` removes secrets from its value.
         """
-        if redact is not None and (content := encoded_bytes(record.value)) is not None:
-            record = _RedactedRecord(record, redact(content))
+        record = _redacted(record, redact)
         value, max_bytes = encoded_bytes(record.value), int(self._topic.max_bytes * MESSAGE_SHARE)
         packed = await pack_message(record, max_bytes=max_bytes, objects=self._objects)
         event = self._event(
@@ -188,6 +187,11 @@ class _RedactedRecord:
         self.topic, self.partition, self.offset = record.topic, record.partition, record.offset
         self.timestamp, self.key, self.headers = record.timestamp, record.key, record.headers
         self.value = value
+
+
+def _redacted(record: Record, redact: Callable[[bytes], bytes] | None) -> Record:
+    value = None if redact is None else encoded_bytes(record.value)
+    return record if redact is None or value is None else _RedactedRecord(record, redact(value))
 
 
 def _truncation_notice(record: Record, packed: PackedMessage) -> str:
