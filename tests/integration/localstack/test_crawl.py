@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from strider.localstack.plan.headers_key import headers_key_file
 from strider.localstack.plan.owner_key import owner_key_file
 from strider.localstack.plan.services import find_services
 from strider.testing.site import SiteShape, serve_site
 from strider.testing.temp_dirs import temp_server_directory
+from tests.e2e.hostile_producer.attackers import PAGE, attacker_site, robots_allowing
 
 from .command import Command, a_stack, wait_for
 
@@ -67,6 +69,27 @@ def test_the_owner_key_is_private_and_given_to_two_services(ring: Command) -> No
     assert len(key) == 64
     assert holders == {"api", "link-ingestion"}
     assert key not in ring.logs()
+
+
+@pytest.mark.fault("A7", part="strider up")
+def test_a_login_is_encrypted_with_the_key_of_the_stack(ring: Command) -> None:
+    """`strider seeds add` finds the key; of the services only those have it that encrypt or decrypt."""
+    key, secret = headers_key_file(ring.home).read_text().strip(), "Bearer 3ac9-of-the-owner"
+    with attacker_site(lambda path: robots_allowing(path) or PAGE, address="127.9.7.1") as site:
+        url = f"{site.origin}/members"
+        ring.must("seeds", "add", url, "--job", "members", "--header", f"Authorization: {secret}")
+        assert wait_for(lambda: url in pages_of(ring)), ring.logs()
+
+    holders = {
+        each.name
+        for each in ring.state().processes
+        if each.pid and f"STRIDER_HEADERS_KEY={key}".encode() in environment_of(each.pid).split(b"\0")
+    }
+    assert site.headers("Authorization") == [secret]
+    assert holders == {"api", "fetcher", "link-ingestion"}
+    assert stat.S_IMODE(headers_key_file(ring.home).stat().st_mode) == 0o600
+    assert key not in ring.logs()
+    assert secret not in ring.logs()
 
 
 def environment_of(pid: int) -> bytes:

@@ -12,6 +12,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from strider.api.settings import ApiSettings
 from strider.echo.settings import EchoSettings
+from strider.fetcher.settings import FetcherSettings
 from strider.link_ingestion.settings import LinkIngestionSettings
 from strider.runtime.settings.base import CrawlSettings, ServiceSettings, secret_values
 from strider.runtime.settings.loader import (
@@ -377,3 +378,19 @@ def test_a_misspelt_owner_key_is_refused_by_its_readers() -> None:
     assert problems({"STRIDER_OWNER_KY": "k" * 32}, LinkIngestionSettings) == [
         "STRIDER_OWNER_KY: there is no such setting; did you mean STRIDER_OWNER_KEY?"
     ]
+
+
+@pytest.mark.parametrize("keys", ["short", "k" * 31, f"{'k' * 32},short", "k" * 40 + "\x1b"])
+def test_a_key_of_headers_that_is_too_short_is_refused_without_being_shown(keys: str) -> None:
+    assert problems({"STRIDER_HEADERS_KEY": keys}, LinkIngestionSettings) == [
+        "STRIDER_HEADERS_KEY: must be keys of 32 characters or more, separated by commas or blanks; make one "
+        "with: openssl rand -hex 32 (from environment)"
+    ]
+
+
+def test_keys_of_headers_are_read_by_services_that_encrypt_or_decrypt_and_ignored_by_others() -> None:
+    keys = f"{'k' * 32}, {'l' * 32}"
+    for settings_class in (LinkIngestionSettings, ApiSettings, FetcherSettings):
+        loaded = load_settings(settings_class, {"STRIDER_HEADERS_KEY": keys}).settings
+        assert loaded.headers.key.get_secret_value() == keys
+    assert keys not in secret_values(load_settings(EchoSettings, {"STRIDER_HEADERS_KEY": keys}).settings)
