@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from strider.localstack.plan.services import KEYED_SERVICES
+from strider.localstack.plan.services import HEADERS_SERVICES, KEYED_SERVICES
 from strider.localstack.servers.ports import choose_ports
-from strider.testing.owner import OWNER_SETTINGS
+from strider.testing.owner import HEADERS_KEY, OWNER_KEY
 from strider.testing.stack import ServerStack, create_database, drop_database
 
 from .command import wait_for
@@ -44,7 +44,9 @@ def _environment(name: str, stack: ServerStack, dsn: str, place: Path) -> dict[s
         "STRIDER_HEALTH_PORT": str(choose_ports(("health",), place, remembered={})["health"]),
     }
     if name in KEYED_SERVICES:
-        here |= OWNER_SETTINGS
+        here |= {"STRIDER_OWNER_KEY": OWNER_KEY}
+    if name in HEADERS_SERVICES:
+        here |= {"STRIDER_HEADERS_KEY": HEADERS_KEY}
     if name == "api":
         here |= {
             "STRIDER_API_HOST": "127.0.0.1",

@@ -380,12 +380,15 @@ def test_a_misspelt_owner_key_is_refused_by_its_readers() -> None:
     ]
 
 
+SHORT_HEADERS_KEY = (
+    "STRIDER_HEADERS_KEY: must be keys of 32 characters or more, separated by commas or blanks; make one with: "
+    "openssl rand -hex 32 (from environment)"
+)
+
+
 @pytest.mark.parametrize("keys", ["short", "k" * 31, f"{'k' * 32},short", "k" * 40 + "\x1b"])
 def test_a_key_of_headers_that_is_too_short_is_refused_without_being_shown(keys: str) -> None:
-    assert problems({"STRIDER_HEADERS_KEY": keys}, LinkIngestionSettings) == [
-        "STRIDER_HEADERS_KEY: must be keys of 32 characters or more, separated by commas or blanks; make one "
-        "with: openssl rand -hex 32 (from environment)"
-    ]
+    assert problems({"STRIDER_HEADERS_KEY": keys}, LinkIngestionSettings) == [SHORT_HEADERS_KEY]
 
 
 def test_keys_of_headers_are_read_by_services_that_encrypt_or_decrypt_and_ignored_by_others() -> None:
