@@ -381,8 +381,8 @@ def test_a_misspelt_owner_key_is_refused_by_its_readers() -> None:
 
 
 SHORT_HEADERS_KEY = (
-    "STRIDER_HEADERS_KEY: must be keys of 32 characters or more, separated by commas or blanks; make one with: "
-    "openssl rand -hex 32 (from environment)"
+    "STRIDER_HEADERS_KEY: must be keys of 32 characters or more, separated by commas or blanks; make one "
+    "with: openssl rand -hex 32 (from environment)"
 )
 
 
