@@ -118,6 +118,16 @@ def test_a_resting_group_is_looked_at_when_a_patience_ends() -> None:
     assert not a_group().is_held_back(NOW)
 
 
+def test_no_patience_shortens_the_wait_for_the_robots_of_another_host() -> None:
+    """Only our own query is waited for: the host is neither blocked nor unavailable."""
+    waits = apply_patience(a_group(robots_wait_until_ms=NOW + 30_000), a_spec(host_patience_seconds=0))
+
+    assert {waits.block_period_ms(NOW + passed) for passed in (0, 1, 29_999)} == {(0, NOW + 30_000)}
+    assert [waits.is_held_back(NOW + passed) for passed in (0, 29_999, 30_000)] == [True, True, False]
+    rest = HostBackoff(count=1, until_ms=NOW + 60_000, since_ms=NOW)
+    assert replace(waits, back_off=rest).block_period_ms(NOW) == (NOW, NOW + 60_000)
+
+
 def test_a_record_brings_a_group_back() -> None:
     group = apply_outcome_to_host(
         a_group(configured_delay_ms=4000), an_outcome("rate_limited"), now_ms=NOW, chance=LowestChance()

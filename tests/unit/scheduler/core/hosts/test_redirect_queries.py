@@ -10,7 +10,6 @@ from strider.contracts.generated.enums import RobotsState
 from strider.politeness import OriginRobots, RobotsFetchResult
 from strider.scheduler.core.entries.candidates import parse_candidates
 from strider.scheduler.core.hosts.redirect_queries import (
-    MAX_REPLY_TEXT_BYTES,
     RobotsMessage,
     RobotsQuery,
     RobotsReply,
@@ -77,9 +76,6 @@ def test_a_page_is_no_query_and_a_broken_query_is_a_bad_message() -> None:
             ),
             RobotsFetchResult.REDIRECTED,
             id="redirects-on",
-        ),
-        pytest.param(
-            replace(FRESH, text="x" * (MAX_REPLY_TEXT_BYTES + 1)), RobotsFetchResult.FAILED, id="too-long"
         ),
     ],
 )

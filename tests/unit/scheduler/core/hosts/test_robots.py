@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from strider.contracts.generated.enums import DecisionReason, RobotsState
+from strider.contracts.generated.events import HostRecorded
 from strider.politeness import OriginRobots
+from strider.politeness.robots.excerpt import MAX_EXCERPT_BYTES
 from strider.scheduler.core.hosts.robots import (
     ALLOWED,
     FETCH_ROBOTS_FIRST,
@@ -19,6 +21,7 @@ from strider.scheduler.core.hosts.robots import (
     RobotsDecision,
     check_robots,
     parse_robots,
+    restore_robots,
     robots_fetch_result,
     robots_from_record,
     robots_request_entry,
@@ -216,7 +219,7 @@ def test_a_record_brings_rules_back() -> None:
 def test_an_outcome_is_a_robots_result() -> None:
     outcome = an_outcome("fetched", kind="robots", robots_text="User-agent: *", status=200, robots_hops=1)
 
-    asked = robots_fetch_result(outcome)
+    asked = robots_fetch_result(outcome, user_agent=AGENT)
 
     assert (asked.result, asked.text, asked.sequence) == ("good", "User-agent: *", 5)
 
@@ -225,7 +228,26 @@ def test_half_a_rule_is_no_rule() -> None:
     """Cut in its middle, `Disallow: /private` would close the whole site."""
     text = "User-agent: *\nDisallow: /a\nDisallow: /"
 
-    whole = robots_fetch_result(an_outcome("fetched", kind="robots", robots_text=text))
-    part = robots_fetch_result(an_outcome("fetched", kind="robots", robots_text=text, robots_truncated=True))
+    whole = robots_fetch_result(an_outcome("fetched", kind="robots", robots_text=text), user_agent=AGENT)
+    part = robots_fetch_result(
+        an_outcome("fetched", kind="robots", robots_text=text, robots_truncated=True), user_agent=AGENT
+    )
 
     assert (whole.text, part.text) == (text, "User-agent: *\nDisallow: /a\n")
+
+
+@pytest.mark.fault("A6")
+def test_of_a_long_text_an_excerpt_is_kept() -> None:
+    """Also of a record that an earlier version has written: it is never read into memory whole."""
+    text = "User-agent: *\n" + "".join(f"Disallow: /private/{number:06}\n" for number in range(10_000))
+
+    fetched = robots_fetch_result(an_outcome("fetched", kind="robots", robots_text=text), user_agent=AGENT)
+    record = HostRecorded(
+        kind="robots", group="a.test", updated_at_ms=NOW, robots_state="fetched", robots_text=text
+    )
+    fresh = restore_robots(replace(record, robots_expires_at_ms=LATER), user_agent=AGENT, now_ms=NOW)
+
+    assert fetched.text == fresh.origin_state.text
+    assert len(fetched.text.encode()) <= MAX_EXCERPT_BYTES
+    assert not fresh.rules.allows("http://a.test/private/009999", AGENT)
+    assert restore_robots(record, user_agent=AGENT, now_ms=NOW) is NO_ROBOTS

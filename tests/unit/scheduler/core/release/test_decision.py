@@ -48,6 +48,25 @@ def test_robots_that_may_lie_unread_are_waited_for() -> None:
     assert decide_release(an_entry(), around(OPEN, has_caught_up=False)).action is ReleaseAction.FETCH
 
 
+def test_the_robots_of_another_host_are_waited_for_without_patience() -> None:
+    """An entry that was leased before the redirect was known: the site has not failed."""
+    redirected = OriginRobots(
+        RobotsState.UNREACHABLE,
+        expires_at_ms=NOW + 30_000,
+        failures=1,
+        unreachable_since_ms=NOW,
+        status=301,
+        error_class="robots_redirected",
+    )
+    waits = replace(new_host_group("www.a.test", delay_seconds=1), robots_wait_until_ms=NOW + 30_000)
+    spec = a_spec(host_patience_seconds=0)
+
+    result = decide_release(an_entry(), around(parse_robots(redirected), spec=spec, host_group=waits))
+
+    assert (result.action, result.entry.reason) == (ReleaseAction.WAIT, "waits_for_robots")
+    assert result.entry.due_at_ms == NOW + 30_000
+
+
 @pytest.mark.req("S3.8.4")
 def test_a_forbidden_url_is_closed_with_a_decision() -> None:
     rules = parse_robots(

@@ -1180,7 +1180,7 @@ class HostRecorded:
     robots_state: str = "unknown"
     """What the rules are based on."""
     robots_text: str = ""
-    """The latest successfully fetched robots.txt, at most 500 KiB."""
+    """The latest successfully fetched robots.txt; of one beyond 16 KiB an excerpt that allows no more."""
     robots_hash: str = ""
     """SHA-256, in lower-case hex, of that text."""
     robots_status: int = 0

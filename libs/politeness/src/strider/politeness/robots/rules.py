@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -44,6 +44,8 @@ class RobotsRule:
     pattern: RobotsPattern
     line: int
     text: str
+    path: str = ""
+    """Path pattern as written."""
 
     @property
     def rank(self) -> tuple[int, bool]:
@@ -64,6 +66,11 @@ class AgentRules:
     _lengths: list[int] = field(default_factory=list)
     _patterns: int = 0
 
+    def __iter__(self) -> Iterator[RobotsRule]:
+        """Iterate over the rules, those of one path pattern once."""
+        for rules in self._by_first.values():
+            yield from rules.values()
+
     def deciding_rule(self, path: str) -> RobotsRule | None:
         """Return the rule that decides about a normalized path, or None where no rule matches."""
         best: RobotsRule | None = None
@@ -80,7 +87,11 @@ class AgentRules:
         if not line.value:
             return
         rule = RobotsRule(
-            line.directive is RobotsDirective.ALLOW, parse_pattern(line.value), line.number, line.text
+            line.directive is RobotsDirective.ALLOW,
+            parse_pattern(line.value),
+            line.number,
+            line.text,
+            line.value,
         )
         self._keep(rule)
         if rule.is_allowed and (at := line.value.rfind("/")) >= 0 and line.value[at:].startswith(_INDEX_PAGE):

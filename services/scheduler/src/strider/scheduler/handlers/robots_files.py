@@ -88,7 +88,7 @@ class RobotsFiles:
     ) -> HostGroup:
         """Apply the outcome of a robots.txt request; return its host group after it."""
         now_ms = shard.clock.now_ms()
-        response = robots_fetch_result(outcome)
+        response = robots_fetch_result(outcome, user_agent=self._options.user_agent)
         queries = shard.robots_queries.take(outcome.origin)
         is_redirect = response.result is RobotsFetchResult.REDIRECTED
         if is_redirect:

@@ -108,11 +108,11 @@ class HostGroup:
         return now_ms < self.manual_block.until_ms
 
     def block_period_ms(self, now_ms: int) -> tuple[int, int]:
-        """Return start and end of the block in effect, or of the wait for another host's robots.txt; zeros
-        for none.
+        """Return start and end of the block in effect; zeros for none.
 
         The working set releases nothing until its end, or until the shortest patience of an open entry's
-        crawl spec is over: then entries are released and decided one by one.
+        crawl spec is over: then entries are released and decided one by one. The wait for another host's
+        robots.txt is a hold without a start, which no patience shortens.
         """
         since_ms = until_ms = 0
         if self.is_blocked(now_ms):
@@ -120,13 +120,13 @@ class HostGroup:
             if not self.is_manually_blocked(now_ms) or self.blocked_until_ms > until_ms:
                 since_ms, until_ms = self.failing_since_ms, self.blocked_until_ms
         if self.robots_wait_until_ms > max(now_ms, until_ms):
-            return now_ms, self.robots_wait_until_ms
+            return 0, self.robots_wait_until_ms
         return since_ms, until_ms
 
     def is_held_back(self, now_ms: int) -> bool:
         """Whether the working set releases nothing of the group, as far as crawl specs are known here."""
         since_ms, until_ms = self.block_period_ms(now_ms)
-        return now_ms < min(until_ms, since_ms + self.shortest_patience_ms)
+        return now_ms < (min(until_ms, since_ms + self.shortest_patience_ms) if since_ms else until_ms)
 
     @property
     def is_default(self) -> bool:

@@ -36,9 +36,6 @@ ROBOTS_QUERY_JOB: Final = ".robots-of-other-hosts"
 
 HIGHEST_PRIORITY: Final = 3
 
-MAX_REPLY_TEXT_BYTES: Final = 200 * 1024
-"""Longest text in a reply, which has to fit its topic; a longer robots.txt does not apply to other hosts."""
-
 _SEQUENCE, _RESULT, _TEXT, _STATUS, _TARGET = "sequence", "result", "text", "status", "target"
 """Fields of queries and replies in the attachment of their URL."""
 
@@ -96,8 +93,6 @@ def reply_to(query: RobotsQuery, origin_state: OriginRobots, *, now_ms: int) -> 
     if standing is RobotsStatus.FETCH_FIRST:
         return None
     if standing is RobotsStatus.APPLY_RULES:
-        if len(origin_state.text.encode()) > MAX_REPLY_TEXT_BYTES:
-            return RobotsReply(query, RobotsFetchResult.FAILED, status=origin_state.status)
         return RobotsReply(query, RobotsFetchResult.GOOD, origin_state.text, origin_state.status)
     if standing in {RobotsStatus.ALLOW_ALL, RobotsStatus.FORBIDDEN}:
         return RobotsReply(query, RobotsFetchResult.ABSENT, status=origin_state.status)

@@ -9,6 +9,7 @@ neither leases nor topics.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
@@ -31,6 +32,7 @@ from strider.contracts.generated.events import (
     FetchCompleted,
     HostRecorded,
 )
+from strider.politeness.robots.excerpt import MAX_EXCERPT_BYTES, excerpt_robots
 from strider.politeness.robots.freshness import (
     OriginRobots,
     RobotsFetchResult,
@@ -235,8 +237,8 @@ def robots_request_entry(entry: EntryRecorded) -> EntryRecorded:
     )
 
 
-def robots_fetch_result(outcome: FetchCompleted) -> RobotsResponse:
-    """Return the result of a robots.txt request from its outcome."""
+def robots_fetch_result(outcome: FetchCompleted, *, user_agent: str) -> RobotsResponse:
+    """Return the result of a robots.txt request from its outcome, with the excerpt that is kept."""
     if (
         outcome.outcome == FetchOutcome.REDIRECTED
         and outcome.redirect_target
@@ -255,7 +257,9 @@ def robots_fetch_result(outcome: FetchCompleted) -> RobotsResponse:
     return RobotsResponse(
         result,
         outcome.fetch_sequence,
-        text=truncate_robots(outcome.robots_text, is_part=outcome.robots_truncated),
+        text=excerpt_robots(
+            truncate_robots(outcome.robots_text, is_part=outcome.robots_truncated), product_token(user_agent)
+        ),
         status=outcome.status,
         url=outcome.robots_url or outcome.url,
         error_class=outcome.error_class,
@@ -305,6 +309,21 @@ def robots_from_record(record: HostRecorded) -> OriginRobots:
         url=record.robots_url,
         error_class=record.last_error_class,
     )
+
+
+def restore_robots(record: HostRecorded, *, user_agent: str, now_ms: int) -> CachedRobots:
+    """Restore an origin's robots.txt for the memory of its shard.
+
+    Records of earlier versions have texts of up to 500 KiB. Of a fresh one the excerpt is kept; an expired
+    one is fetched again before anything is allowed, and is dropped.
+    """
+    state = robots_from_record(record)
+    if len(state.text) <= MAX_EXCERPT_BYTES // 4:  # no character takes more than four bytes
+        return parse_robots(state)
+    if len(state.text) > MAX_EXCERPT_BYTES and state.status_at(now_ms) is RobotsStatus.FETCH_FIRST:
+        return NO_ROBOTS
+    text = excerpt_robots(state.text, product_token(user_agent))
+    return parse_robots(replace(state, text=text))
 
 
 def _sitemaps(robots: RobotsTxt) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
     run cancelled, its budget spent     ──▶ close; paused: due never, until the run resumes
     no crawl spec any more              ──▶ close
     host blocked beyond host patience   ──▶ close; blocked: wait
+    robots.txt of another host awaited  ──▶ wait, which host patience does not count
     robots.txt unknown                  ──▶ fetch it first; wait where its outcome may be unread
     robots.txt denies, or unreachable   ──▶ close, or wait
     budget of run or host exhausted     ──▶ close; nearly exhausted: wait until that is known
@@ -97,6 +98,16 @@ def decide_release(entry: EntryRecorded, context: ReleaseContext) -> ReleaseDeci
         return _close(entry, DecisionReason.UNKNOWN_SPEC, now_ms)
     if context.host_group.is_blocked(now_ms):
         return _decide_for_blocked_host(entry, spec, context)
+    wait_until_ms = context.host_group.robots_wait_until_ms
+    if now_ms < wait_until_ms:
+        return _wait(entry, EntryReason.WAITS_FOR_ROBOTS, wait_until_ms, now_ms)
+    return _decide_by_robots(entry, spec, context)
+
+
+def _decide_by_robots(
+    entry: EntryRecorded, spec: CrawlSpecDeclared, context: ReleaseContext
+) -> ReleaseDecision:
+    now_ms = context.now_ms
     verdict = check_robots(
         entry,
         spec,
