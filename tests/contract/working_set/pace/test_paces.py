@@ -132,6 +132,26 @@ async def test_what_the_owner_sets_replaces_paces_and_robots_only_lengthen_them(
     assert (words(override), await frontier.released()) == (["0", "1"], [])
 
 
+async def test_a_least_delay_that_the_owner_does_not_know_stays_as_it_was_set(
+    frontier: FrontierWorld,
+) -> None:
+    """The owner forgets hosts that it can look up again; until it has, their delay must not become shorter."""
+    await frontier.open(HostGroupState("a.test", 0, 1, least_delay_ms=DELAY_MS))
+    await accept(frontier, *(entry(str(number), "slow") for number in range(3)))
+    lease = await frontier.release_one()
+    await frontier.working_set.set_host_groups(
+        SHARD, EPOCH, [HostGroupState("a.test", 0, 1, least_delay_ms=None)]
+    )
+    await fetch(frontier, lease)
+
+    unknown = await frontier.released()
+    await frontier.working_set.set_host_groups(SHARD, EPOCH, [HostGroupState("a.test", 0, 1)])
+    await frontier.pass_ms(DELAY_MS + START_TOLERANCE_MS)
+    await fetch(frontier, await frontier.release_one())
+
+    assert (unknown, await frontier.released()) == ([], ["2"])
+
+
 async def test_the_shortest_patience_of_an_open_entry_ends_a_block(frontier: FrontierWorld) -> None:
     """An entry with little patience is released, to be decided; when it is closed, the block holds again."""
     await frontier.open(BY_SPECS)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from strider.contracts.generated.events import EntryRecorded, JobEvent
-from strider.contracts.generated.topics import FRONTIER, JOB_EVENTS
+from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_EVENTS
 from strider.messaging.effects import Publish
 from strider.messaging.inprocess import simulate
 from tests.unit.scheduler.simulation.checks import run_to_end
@@ -23,8 +23,24 @@ KEEP_SECONDS = 400.0
 
 def tidy(world: SimulatedWorld, *, keep_seconds: float = KEEP_SECONDS) -> SimulatedWorld:
     """Have shards clean once a minute."""
-    world.options = replace(world.options, retention_interval_seconds=60.0, keep_closed_seconds=keep_seconds)
+    world.options = replace(
+        world.options,
+        retention_interval_seconds=60.0,
+        keep_closed_seconds=keep_seconds,
+        keep_hosts_seconds=keep_seconds,
+    )
     return world
+
+
+def known_hosts(world: SimulatedWorld) -> set[str]:
+    """Give the groups and origins that the log still has a record of."""
+    last = {
+        record.key.decode(): record.value is not None
+        for log in world.broker.topic(HOSTS.name).partitions
+        for record in log.records
+        if record.key is not None
+    }
+    return {name for name, is_kept in last.items() if is_kept}
 
 
 def last_words(world: SimulatedWorld) -> dict[str, EntryRecorded | None]:
@@ -47,6 +63,7 @@ def site() -> Web:
     return Web(web.hosts | {"www.shut.test": Host("www.shut.test")}, pages, web.starts)
 
 
+@pytest.mark.fault("A6", part="hosts without open entries are forgotten")
 @pytest.mark.parametrize("kills", [0, 5])
 def test_what_was_closed_long_ago_is_forgotten_and_what_is_open_is_not(kills: int) -> None:
     """Also where the process that cleans is killed again and again, and the working set is lost at last."""
@@ -77,6 +94,8 @@ def test_what_was_closed_long_ago_is_forgotten_and_what_is_open_is_not(kills: in
 
     kept = [entry.url for entry in last_words(world).values() if entry is not None]
     assert kept == ["http://www.shut.test/"]
+    assert known_hosts(world) <= {"www.shut.test", "http://www.shut.test"}
+    assert "http://www.shut.test" in known_hosts(world)
     asked = {url: tries for url, tries in world.web.tries.items() if not url.endswith("/robots.txt")}
     assert set(asked.values()) == {1}
 
@@ -136,6 +155,25 @@ def test_seeds_come_again_while_their_graves_are_dug() -> None:
 
     assert world.web.tries["http://www.again.test/"] == 41
     assert set(last_words(world).values()) == {None}
+
+
+def test_a_host_that_an_operator_blocks_is_not_forgotten() -> None:
+    """Also after a restart: the command itself may have left its topic by then."""
+
+    async def scenario() -> SimulatedWorld:
+        world = tidy(SimulatedWorld(a_wide_site()))
+        await world.begin()
+        scheduler = world.start()
+        block = JobEvent("b", "block_host", True, 1, "somebody", group="h1.test", reason="rude")
+        await world.pipeline.publisher.publish([Publish(JOB_EVENTS, block)])
+        await world.until_complete(scheduler)
+        await asyncio.sleep(1_000)
+        await scheduler.stop()
+        return world
+
+    world = simulate(scenario())
+
+    assert known_hosts(world) == {"h1.test"}
 
 
 def test_runs_that_are_over_leave_the_working_set() -> None:

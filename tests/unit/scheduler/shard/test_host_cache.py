@@ -6,38 +6,76 @@ import tracemalloc
 
 import pytest
 
+from strider.contracts.generated.enums import RobotsState
+from strider.politeness.backoff import HostBackoff
 from strider.politeness.robots.freshness import OriginRobots
-from strider.scheduler.core.hosts.host_state import HostGroup, new_host_group
+from strider.scheduler.core.hosts.host_state import (
+    BLOCK_MEMORY_MS,
+    HostGroup,
+    apply_robots_delay,
+    new_host_group,
+)
 from strider.scheduler.core.hosts.robots import NO_ROBOTS, parse_robots
+from strider.scheduler.core.runs.control import FOREVER_MS, ManualBlock
 from strider.scheduler.shard.host_cache import EVICTION_SCAN, PARSED_DIVISOR, HostGroupCache, RobotsCache
+from tests.unit.scheduler.builders import NOW
 
 
 def a_cache(*, most: int) -> HostGroupCache:
     return HostGroupCache(delay_seconds=1.0, most=most)
 
 
-def test_groups_that_can_be_learnt_again_go_first() -> None:
-    shelf = a_cache(most=2)
-    shelf.put(HostGroup("slow.test", 1000, robots_delays_ms={"http://slow.test": 9000}))
+def a_blocked_group(name: str, *, until_ms: int) -> HostGroup:
+    return HostGroup(name, 1000, back_off=HostBackoff(count=1, until_ms=until_ms, since_ms=1))
+
+
+def test_blocked_groups_stay_until_their_block_is_long_over() -> None:
+    now_ms = [NOW]
+    shelf = HostGroupCache(delay_seconds=1.0, most=2, now_ms=lambda: now_ms[0])
+    shelf.put(a_blocked_group("blocked.test", until_ms=NOW + 1))
+    shelf.put(HostGroup("barred.test", 1000, manual_block=ManualBlock(FOREVER_MS, NOW, "x", "y")))
     for number in range(5):
         shelf.put(new_host_group(f"h{number}.test", delay_seconds=1.0))
 
-    assert set(shelf) == {"slow.test", "h4.test"}
+    before = set(shelf)
+    now_ms[0] += 1 + BLOCK_MEMORY_MS
+    shelf.put(new_host_group("last.test", delay_seconds=1.0))
+
+    assert before == {"blocked.test", "barred.test"}
+    assert set(shelf) == {"barred.test", "last.test"}
+
+
+@pytest.mark.fault("A6")
+def test_a_group_leaves_with_the_robots_of_its_delay() -> None:
+    """Else its pages would be requested without the delay; what the working set has of it stays meanwhile."""
+    robots = RobotsCache(most_characters=100_000)
+    shelf = HostGroupCache(delay_seconds=1.0, most=10, on_evicted=robots.discard)
+    for number in range(500):
+        name, origin = f"h{number}.test", f"http://h{number}.test"
+        robots.put(origin, parse_robots(OriginRobots(RobotsState.FETCHED, text=f"# {number}")))
+        shelf.put(apply_robots_delay(new_host_group(name, delay_seconds=1.0), origin, 9.0))
+
+    known = [number for number in range(500) if robots.get(f"http://h{number}.test") is not NO_ROBOTS]
+    states = shelf.states_to_sync(["h0.test", "h499.test"], now_ms=NOW)
+
+    assert known == [number for number in range(500) if f"h{number}.test" in shelf]
+    assert len(known) == 10
+    assert [state.least_delay_ms for state in states] == [None, 9_000]
 
 
 def test_groups_that_must_stay_cost_no_look_at_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where many hosts have a delay of their own, each page would cost a walk past all of them."""
+    """Where many hosts are blocked, each page would cost a walk past all of them."""
     looks = 0
 
-    def is_default(group: HostGroup) -> bool:
+    def forgettable_from_ms(group: HostGroup) -> int:
         nonlocal looks
         looks += 1
-        return not group.robots_delays_ms
+        return group.back_off.until_ms
 
-    monkeypatch.setattr(HostGroup, "is_default", property(is_default))
+    monkeypatch.setattr(HostGroup, "forgettable_from_ms", property(forgettable_from_ms))
     shelf = a_cache(most=10)
     for number in range(500):
-        shelf.put(HostGroup(f"h{number}.test", 1000, robots_delays_ms={"http://h.test": 9000}))
+        shelf.put(a_blocked_group(f"h{number}.test", until_ms=NOW))
 
     assert len(list(shelf)) == 500
     assert looks <= 490 * EVICTION_SCAN

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from strider.contracts.generated.events import EntryRecorded
+from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.frontier.memory.frontier import MemoryFrontier
 from strider.frontier.models import EntryLookupResult
 from strider.messaging.inprocess import EventLoopClock, simulate
@@ -41,6 +41,9 @@ class AcceptingLog:
 
     def __init__(self) -> None:
         self.log: list[RawRecord] = []
+
+    def encode_host(self, host: HostRecorded) -> RawRecord:
+        return RawRecord(host.group.encode(), host.kind.encode())
 
     def tombstone(self, _job_id: str, url_key: str) -> RawRecord:
         return RawRecord(url_key.encode(), None)

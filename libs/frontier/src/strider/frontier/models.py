@@ -207,8 +207,8 @@ class HostGroupState:
     """No request before this time; 0 for no block."""
     not_before_ms: int = 0
     """Moves the clock forwards, never back; 0 leaves it."""
-    least_delay_ms: int = 0
-    """The delay is never shorter."""
+    least_delay_ms: int | None = 0
+    """The delay is never shorter. None, where the owner does not know it, leaves what was set before."""
     blocked_since_ms: int = 0
     """Start of the block, from which the shortest patience of a pace ends it; 0: no pace does."""
     started_at_ms: int = 0

@@ -7,6 +7,7 @@ that compaction has emptied. Knows no client library and no schema.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -55,14 +56,19 @@ class CompactedTableReader:
         self._on_progress = on_progress
         self._stall_seconds = stall_seconds
 
-    async def read(self, partitions: Iterable[TopicPartition], on_record: OnRecord) -> TableReadProgress:
-        """Pass every committed record up to the end to `on_record`; keep nothing."""
+    async def read(
+        self, partitions: Iterable[TopicPartition], on_record: OnRecord, *, max_records: int = POLL_RECORDS
+    ) -> TableReadProgress:
+        """Pass every committed record up to the end to `on_record`; keep nothing.
+
+        Other tasks run after each `max_records` records.
+        """
         wanted = list(dict.fromkeys(partitions))
         reader = await self._bus.reader(wanted)
         try:
             begins = await reader.begin_offsets(wanted)
             ends = await reader.end_offsets(wanted)
-            return await self._read(_UnreadPartitions(reader, begins, ends), on_record)
+            return await self._read(_UnreadPartitions(reader, begins, ends, max_records), on_record)
         finally:
             await reader.close()
 
@@ -94,6 +100,7 @@ class CompactedTableReader:
         while await unread.update_positions():
             before = unread.offset
             found = await unread.poll()
+            await asyncio.sleep(0)  # a poll of records that were read ahead does not yield
             for batch in found:
                 for record in batch:
                     on_record(record.key, record.value)
@@ -118,8 +125,10 @@ class _UnreadPartitions:
         reader: Consumer,
         begins: Mapping[TopicPartition, int],
         ends: Mapping[TopicPartition, int],
+        max_records: int,
     ) -> None:
         self._reader = reader
+        self._max_records = max_records
         self._begins = begins
         self._ends = ends
         self._positions = dict(begins)
@@ -144,7 +153,7 @@ class _UnreadPartitions:
     async def poll(self) -> list[Sequence[Record]]:
         """Poll once; continue behind what cannot be read."""
         try:
-            found = await self._reader.poll(max_records=POLL_RECORDS, timeout_seconds=POLL_SECONDS)
+            found = await self._reader.poll(max_records=self._max_records, timeout_seconds=POLL_SECONDS)
         except LogTruncated as truncated:
             # What was passed on is no table of this log any more: the caller reads it again.
             raise Unavailable("kafka", str(truncated)) from truncated

@@ -57,6 +57,8 @@ class SchedulerOptions:
     """Interval of retention; 0 disables it."""
     keep_closed_seconds: float = 30 * 86_400.0
     """How long the log keeps a closed entry."""
+    keep_hosts_seconds: float = 30 * 86_400.0
+    """How long the log keeps a host without open entries whose record has not changed."""
     refill_keys_per_part: int = 100_000
     """Entries whose records one pass through the log keeps in memory; a larger shard takes several."""
 

@@ -17,6 +17,9 @@ from strider.runtime.observability.log_events import LogEvent
 from strider.scheduler.core.release.backpressure import LagGate, PipelineBacklog
 from strider.scheduler.core.runs.lost_pages import PipelineOffsets
 
+OnHost = Callable[[str, HostRecorded | None], None]
+"""Takes the name of a host group or an origin, and its record; None where that was deleted."""
+
 
 class FrontierLog(Protocol):
     """Frontier log of one shard, whose only writer is this process."""
@@ -35,8 +38,14 @@ class FrontierLog(Protocol):
     def tombstone(self, job_id: str, url_key: str) -> RawRecord:
         """Return the record that deletes an entry."""
 
+    def encode_host(self, host: HostRecorded) -> RawRecord:
+        """Encode the record of a host group or an origin; raises EncodeError where it is too large."""
+
+    def host_tombstone(self, name: str) -> RawRecord:
+        """Return the record that deletes a host group or an origin."""
+
     async def write(
-        self, entries: Sequence[RawRecord], hosts: Sequence[HostRecorded] = (), *, at_once: bool = False
+        self, entries: Sequence[RawRecord], hosts: Sequence[RawRecord] = (), *, at_once: bool = False
     ) -> None:
         """Write in one transaction, and return once it is committed. Raises Unavailable or Fenced."""
 
@@ -84,8 +93,8 @@ class FrontierLogReader(Protocol):
     def read_entries(self, shard: int) -> AsyncIterator[LogBatch]:
         """Yield the last record of each entry, batch by batch."""
 
-    async def read_hosts(self, shard: int) -> Sequence[HostRecorded]:
-        """Return the last record of each host group and origin."""
+    async def read_hosts(self, shard: int, on_host: OnHost) -> None:
+        """Pass the records of host groups and origins on, in the order of the log; keep none."""
 
     async def read_latest(self, shard: int, is_wanted: Callable[[bytes], bool]) -> Mapping[bytes, bytes]:
         """Return the encoded last record of each entry whose key is wanted."""

@@ -59,10 +59,12 @@ class SchedulerSettings(CrawlServiceSettings):
     """Interval at which a shard deletes entries closed long ago, and ended runs. 0: never."""
     keep_closed_days: Annotated[int, Field(ge=15)] = 30
     """How long the log keeps closed entries: longer than URLs count as seen, and than seeds are kept."""
+    keep_hosts_days: Annotated[int, Field(ge=1)] = 30
+    """How long the log keeps hosts without open entries whose records have not changed."""
     robots_memory_mb: Annotated[int, Field(ge=1)] = 16
     """Memory for robots.txt texts, for each shard; evicted ones are fetched again."""
     groups_in_memory: Annotated[int, Field(ge=100)] = 50_000
-    """Hosts (or domains) whose state is kept in memory, for each shard."""
+    """Hosts (or domains) whose state is kept in memory, for each shard; blocked ones are kept beyond it."""
     breaker_failures: Annotated[int, Field(ge=0, le=1000)] = 5
     """Consecutive failures of a host (no response, or a 5xx) that open its circuit breaker; 0: never."""
     breaker_open_seconds: PositiveSeconds = 60.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
+from strider.contracts.fast_dataclass import replace_fields
 from strider.frontier.constants import START_TOLERANCE_MS
 from strider.frontier.models import HostGroupState, HostPace, LeaseState
 from strider.frontier.turns import is_of_owner
@@ -40,6 +41,9 @@ class HostGroups:
     def set(self, state: HostGroupState, now_ms: int) -> None:
         """Apply a state that the owner set."""
         group = self.get(state.group)
+        if state.least_delay_ms is None:
+            before = group.state
+            state = replace_fields(state, least_delay_ms=before.least_delay_ms if before else 0)
         group.state = state
         group.apply_paces()
         group.next_start_ms = max(group.next_start_ms, state.not_before_ms)

@@ -119,7 +119,7 @@ class MemoryHostGroup:
             delay_ms = max((pace.delay_ms for pace in self.paces), default=self.default_delay_ms)
         if places is None:
             places = min((pace.max_in_flight for pace in self.paces), default=1)
-        self.delay_ms = max(delay_ms, state.least_delay_ms)
+        self.delay_ms = max(delay_ms, state.least_delay_ms or 0)
         self.max_in_flight = places
         self.blocked_until_ms = state.blocked_until_ms
         if state.blocked_since_ms and self.paces:

@@ -302,7 +302,7 @@ def encode_host_groups(groups: Iterable[HostGroupState]) -> bytes:
         since, until, clock, start = map(_clamp_48, times)
         head = _GROUP.pack(
             _NO_DELAY if each.delay_ms is None else _clamp_delay(each.delay_ms),
-            _clamp_delay(each.least_delay_ms),
+            _NO_DELAY if each.least_delay_ms is None else _clamp_delay(each.least_delay_ms),
             _NO_PLACES if each.max_in_flight is None else min(max(each.max_in_flight, 0), _NO_PLACES - 1),
             since >> 32, since & _LOW_32, until >> 32, until & _LOW_32, clock >> 32, clock & _LOW_32,
             start >> 32, start & _LOW_32, len(name),

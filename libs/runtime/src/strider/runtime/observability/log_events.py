@@ -361,7 +361,9 @@ ROBOTS_TXT_IGNORED: Final = _warning(
 ROBOTS_TXT_UNREACHABLE: Final = _info(
     "robots.txt unreachable", "The robots.txt of an origin could not be fetched; URLs of a run wait for it."
 )
-SHARD_CLEANED: Final = _info("Shard cleaned", "Old closed entries and ended runs of a shard were deleted.")
+SHARD_CLEANED: Final = _info(
+    "Shard cleaned", "Old closed entries, old hosts and ended runs of a shard were deleted."
+)
 SHARD_OF_ANOTHER_CLUSTER: Final = _warning(
     "Shard of another cluster",
     "The working set was built from another Kafka cluster's log, and is rebuilt from this one's: expected "

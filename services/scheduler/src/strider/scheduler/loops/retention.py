@@ -1,17 +1,19 @@
-"""Delete what is over: closed entries by tombstones, ended runs and idle groups in Redis.
+"""Delete what is over: closed entries and hosts by tombstones, ended runs and idle groups in Redis.
 
 One loop for each shard. An entry closed long ago has no use: its URL counts as new by now, and none of its
 seeds can be redelivered. Of a dropped job nothing is kept. The counts of a run are deleted when it had
 nothing open and no change between two passes; should it continue, it is counted from zero. Open entries are
-never touched, and a repeated pass changes nothing.
+never touched, and a repeated pass changes nothing. A host without open entries whose record has not changed
+for long is forgotten, too, unless an operator blocks it: its own blocks are over, its robots.txt has expired.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Final
 
+from strider.contracts.generated.events import HostRecorded
 from strider.contracts.ids import ADHOC_JOB_ID, seen_scope
 from strider.frontier.models import RunEntryCounts
 from strider.messaging.errors import ShardFenced, Unavailable
@@ -19,10 +21,14 @@ from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import RandomSource
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.scheduler.core.hosts.host_state import is_record_over
 from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import FrontierLogReader
 from strider.scheduler.shard.shard import OwnedShard
+
+HOSTS_PER_PASS: Final = 50_000
+"""Host records that one pass deletes: a few megabytes; more than these wait for the next pass."""
 
 RETRY_SECONDS: Final = 60.0
 """Interval after a failed pass."""
@@ -70,18 +76,25 @@ class RetentionLoop:
 
     async def run_once(self) -> None:
         """Run one pass."""
+        open_groups: set[str] = set()
         async with self._log_lock:
-            deleted = await self._write_tombstones()
+            deleted = await self._write_tombstones(open_groups)
+            hosts = await self._forget_hosts(open_groups)
         runs = await self._forget_runs()
-        if deleted or runs:
-            _log.emit(log_events.SHARD_CLEANED, shard=self._shard.number, entries=deleted, runs=runs)
+        if deleted or hosts or runs:
+            _log.emit(
+                log_events.SHARD_CLEANED, shard=self._shard.number, entries=deleted, hosts=hosts, runs=runs
+            )
 
-    async def _write_tombstones(self) -> int:
+    async def _write_tombstones(self, open_groups: set[str]) -> int:
+        """Delete entries that were closed long ago; add the host groups of open ones to `open_groups`."""
         shard, deleted = self._shard, 0
         dropped = set(self._run_control.dropped_jobs)
         before_ms = shard.clock.now_ms() - round(self._options.keep_closed_seconds * 1000)
         with shard.keys_in_progress.watch():
             async for batch in self._log_reader.read_entries(shard.number):
+                groups = {each.group for each in batch.open}
+                open_groups |= {name.decode("utf-8", "surrogatepass") for name in groups}
                 over = [
                     (each.template.job_id, each.url_key.decode())
                     for each in batch.closed
@@ -89,6 +102,28 @@ class RetentionLoop:
                 ]
                 deleted += await shard.write_tombstones(over)
         return deleted
+
+    async def _forget_hosts(self, open_groups: Container[str]) -> int:
+        """Delete groups and origins without open entries.
+
+        An entry that was opened since the entries were read changes nothing: what is deleted holds no request
+        back any more.
+        """
+        shard, over = self._shard, dict[str, None]()
+        now_ms = shard.clock.now_ms()
+        before_ms = now_ms - round(self._options.keep_hosts_seconds * 1000)
+
+        def note(name: str, record: HostRecorded | None) -> None:
+            if record is None or record.group in open_groups or len(over) >= HOSTS_PER_PASS:
+                over.pop(name, None)
+            elif is_record_over(record, before_ms=before_ms, now_ms=now_ms):
+                over[name] = None
+            else:
+                over.pop(name, None)
+
+        with shard.keys_in_progress.watch():
+            await self._log_reader.read_hosts(shard.number, note)
+            return await shard.write_host_tombstones(over)
 
     async def _forget_runs(self) -> int:
         shard = self._shard

@@ -1,13 +1,14 @@
 """Cache of a shard's host groups and robots.txt rules.
 
-Bounded: what can be obtained again is evicted first. An evicted robots.txt costs one request; a group with a
-block or a delay of its own is never evicted.
+Bounded: what can be obtained again is evicted. An evicted robots.txt costs one request; a group leaves with
+the robots.txt that its crawl delay is from, so that no page is requested before both are known again. A group
+with a block stays, until that has been over for an hour.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Final
 
 from strider.contracts.fast_dataclass import replace_fields
@@ -30,7 +31,7 @@ EVICTION_SCAN: Final = 8
 PARSED_DIVISOR: Final = 16
 """One part in this many of the texts, by length, is kept parsed."""
 
-SyncedState = tuple[int | None, int, int | None, int, int]
+SyncedState = tuple[int | None, int | None, int | None, int, int]
 """Delay and least delay, requests in flight, start and end of the block."""
 RecordedState = tuple[int, int, int, str, int, ManualBlock]
 
@@ -38,9 +39,22 @@ RecordedState = tuple[int, int, int, str, int, ManualBlock]
 class HostGroupCache:
     """Host groups, with what the working set and the log know of each."""
 
-    def __init__(self, *, delay_seconds: float, most: int, sources: SourceOverrides | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        delay_seconds: float,
+        most: int,
+        sources: SourceOverrides | None = None,
+        now_ms: Callable[[], int] = int,
+        on_evicted: Callable[[Iterable[str]], object] = tuple,
+    ) -> None:
+        """Create the cache; `on_evicted` is called with the origins whose crawl delays left with a group."""
         self._delay_seconds = delay_seconds
         self._most = most
+        self._now_ms = now_ms
+        self._on_evicted = on_evicted
+        self.kept: Container[str] = ()
+        """Groups that are not evicted."""
         self._sources = sources or SourceOverrides()
         self._groups: OrderedDict[str, HostGroup] = OrderedDict()
         self._synced: dict[str, SyncedState] = {}
@@ -49,6 +63,10 @@ class HostGroupCache:
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of cached groups."""
         return iter(self._groups)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether a group is cached."""
+        return name in self._groups
 
     def get(self, name: str) -> HostGroup:
         """Return a group with its current overrides; a new one where it is not cached."""
@@ -118,13 +136,21 @@ class HostGroupCache:
             if name in self._groups:
                 self._recorded[name] = _recorded_state(self._groups[name])
 
+    def mark_unrecorded(self, names: Iterable[str]) -> None:
+        """Mark groups as unknown to the log."""
+        for name in names:
+            self._recorded.pop(name, None)
+
     def _evict(self) -> None:
         """Examine a few of the oldest groups; those that have to stay become the youngest."""
+        now_ms = self._now_ms()
         for _ in range(EVICTION_SCAN):
             name, group = next(iter(self._groups.items()))
-            if group.is_default and name not in self._recorded:
+            if group.forgettable_from_ms <= now_ms and name not in self.kept:
                 del self._groups[name]
                 self._synced.pop(name, None)
+                self._recorded.pop(name, None)
+                self._on_evicted(group.robots_delays_ms)
                 if len(self._groups) <= self._most:
                     return
             else:
@@ -167,6 +193,13 @@ class RobotsCache:
             self._characters -= evicted.memory_cost
             self._parsed_characters -= self._parsed.pop(name, 0)
 
+    def discard(self, origins: Iterable[str]) -> None:
+        """Drop the robots.txt of origins."""
+        for origin in origins:
+            if (dropped := self._robots.pop(origin, None)) is not None:
+                self._characters -= dropped.memory_cost
+                self._parsed_characters -= self._parsed.pop(origin, 0)
+
     def _limit_parsed(self, origin: str, robots: CachedRobots) -> None:
         """Drop the parsed rules of other origins: they take a dozen times their text, and can be parsed
         again.
@@ -195,7 +228,8 @@ def group_state_of(group: HostGroup, *, now_ms: int, rebuilt_at_ms: int = 0) -> 
 
 def _synced_state(group: HostGroup, now_ms: int) -> SyncedState:
     period_ms = group.block_period_ms(now_ms)
-    return group.delay_override_ms, group.least_delay_ms, group.max_in_flight_override, *period_ms
+    least_delay_ms = group.least_delay_ms if group.knows_robots else None
+    return group.delay_override_ms, least_delay_ms, group.max_in_flight_override, *period_ms
 
 
 def _recorded_state(group: HostGroup) -> RecordedState:

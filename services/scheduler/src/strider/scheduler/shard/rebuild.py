@@ -9,29 +9,27 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from strider.contracts.generated.enums import HostRecordKind, RequestKind
-from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
+from strider.contracts.generated.enums import RequestKind
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.models import EntryLocation, HostGroupState, HostPace
 from strider.frontier.ports import ShardNotReady, WorkingSet
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
-from strider.politeness.robots.robots_txt import product_token
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.scheduler.core.budgets.reservations import ReservationRequest, RunBudgets
-from strider.scheduler.core.hosts.host_state import apply_robots_delay, host_group_from_record
-from strider.scheduler.core.hosts.robots import parse_robots, robots_from_record
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import FrontierLogReader, LogBatch, SchedulerMeter
 
 from .budget import reservation_request
 from .host_cache import group_state_of
+from .host_restoration import restore_hosts
 from .rebuild_batch import (
     RebuildBatch,
     RebuildTotals,
@@ -47,9 +45,6 @@ SCAN_LIMIT: Final = 1_000
 
 MAX_CONCURRENT_LOADS: Final = 3
 """Batches of the log being loaded while the next one is read."""
-
-ROBOTS_PER_YIELD: Final = 50
-"""Robots.txt records that are restored without yielding."""
 
 HOLD_MARGIN_MS: Final = 5_000
 """Added to the longest deadline: how long a fetcher may take to notice that its request has ended."""
@@ -97,10 +92,9 @@ class ShardRebuilder:
         shard.host_groups.mark_unsynced()
         self._budgets.begin_recount(shard.number)
         await self._working_set.begin_rebuild(shard.number, shard.epoch)
-        hosts = await self._log_reader.read_hosts(shard.number)
         totals = await self._load_entries(shard)
         await self._working_set.set_accepted_counts(shard.number, shard.epoch, list(totals.runs.values()))
-        await self._restore_hosts(shard, hosts, totals)
+        await self._restore_hosts(shard, totals)
         self._end_budget_recount(shard)
         self._meter.set_rebuild_progress(shard.number, 1.0)
         seconds = round(self._clock.monotonic() - began, 3)
@@ -203,10 +197,9 @@ class ShardRebuilder:
             if entry.kind != RequestKind.ROBOTS and (spec := specs.get(entry.crawl_spec_id)) is not None
         ]
 
-    async def _restore_hosts(
-        self, shard: OwnedShard, hosts: Iterable[HostRecorded], totals: RebuildTotals
-    ) -> None:
-        await restore_hosts(shard, hosts)
+    async def _restore_hosts(self, shard: OwnedShard, totals: RebuildTotals) -> None:
+        shard.host_groups.kept = totals.groups
+        await restore_hosts(shard, self._log_reader)
         specs = await self._crawl_specs.known(totals.spec_ids)
         now_ms = (await self._working_set.take_over(shard.number, shard.epoch)).now_ms
         shard.clock.synchronize(now_ms)
@@ -222,32 +215,13 @@ class ShardRebuilder:
             shard.number, shard.epoch, groups=states, sequence=shard.max_fetch_sequence
         )
         shard.host_groups.mark_synced(states)
+        shard.host_groups.kept = ()
 
     def _initial_hold_ms(self, specs: Mapping[str, CrawlSpecDeclared]) -> int:
         if self._options.rebuild_hold_seconds is not None:
             return round(self._options.rebuild_hold_seconds * 1000)
         longest = max((spec.request_timeout_seconds for spec in specs.values()), default=30.0)
         return round(min(longest, self._options.max_deadline_seconds) * 1000) + HOLD_MARGIN_MS
-
-
-async def restore_hosts(shard: OwnedShard, hosts: Iterable[HostRecorded]) -> None:
-    """Restore host groups and robots.txt, groups first: the delay of an origin is applied to its group."""
-    robots = []
-    for record in hosts:
-        if record.kind == HostRecordKind.ROBOTS:
-            robots.append(record)
-        else:
-            shard.host_groups.put(host_group_from_record(record, delay_seconds=shard.options.delay_seconds))
-            shard.host_groups.mark_recorded([record.group])
-    token = product_token(shard.options.user_agent)
-    for number, record in enumerate(sorted(robots, key=lambda record: record.robots_asked_at_ms)):
-        if number % ROBOTS_PER_YIELD == 0:
-            await asyncio.sleep(0)  # texts with a delay are parsed, which takes time
-        robots_rules = parse_robots(robots_from_record(record))
-        shard.robots.put(record.origin, robots_rules)
-        if (delay_seconds := robots_rules.rules.delay_seconds(token)) > 0:
-            group = shard.host_groups.get(record.group)
-            shard.host_groups.put(apply_robots_delay(group, record.origin, delay_seconds))
 
 
 def _held_group_state(shard: OwnedShard, name: str, *, until_ms: int) -> HostGroupState:

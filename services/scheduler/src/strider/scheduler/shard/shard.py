@@ -101,10 +101,14 @@ class OwnedShard:
         self.clock = clock
         self.working_set = working_set
         self.options = options
-        self.host_groups = HostGroupCache(
-            delay_seconds=options.delay_seconds, most=options.max_cached_groups, sources=sources
-        )
         self.robots = RobotsCache(most_characters=options.robots_cache_characters)
+        self.host_groups = HostGroupCache(
+            delay_seconds=options.delay_seconds,
+            most=options.max_cached_groups,
+            sources=sources,
+            now_ms=clock.now_ms,
+            on_evicted=self.robots.discard,
+        )
         self.robots_queries = RobotsQueries()
         self.expiry_guard = LeaseExpiryGuard(taken_at=clock.monotonic())
         self.wake = asyncio.Event()
@@ -267,8 +271,9 @@ class OwnedShard:
         names = list(groups)
         changed = self.host_groups.records_to_write(names, now_ms=self.clock.now_ms(), epoch=self.epoch)
         if entries or hosts or changed:
-            with self.keys_in_progress.announce(entries):
-                await self.log.write(entries, [*hosts, *changed], at_once=at_once)
+            host_records = [self.log.encode_host(host) for host in (*hosts, *changed)]
+            with self.keys_in_progress.announce([*entries, *host_records]):
+                await self.log.write(entries, host_records, at_once=at_once)
             self.host_groups.mark_recorded(record.group for record in changed)
 
     async def write_tombstones(self, closed: Iterable[tuple[str, str]]) -> int:
@@ -280,6 +285,18 @@ class OwnedShard:
         tombstones = self.keys_in_progress.unwritten([self.log.tombstone(*each) for each in closed])
         if tombstones:
             await self.log.write(tombstones)
+        return len(tombstones)
+
+    async def write_host_tombstones(self, names: Iterable[str]) -> int:
+        """Delete the records of host groups and origins, unless they were written since they were read.
+
+        Only within `keys_in_progress.watch`, as above. A group that is in memory is written again once it
+        has a state.
+        """
+        tombstones = self.keys_in_progress.unwritten([self.log.host_tombstone(name) for name in names])
+        if tombstones:
+            self.host_groups.mark_unrecorded((record.key or b"").decode() for record in tombstones)
+            await self.log.write((), tombstones)
         return len(tombstones)
 
     def begin_decision(

@@ -11,7 +11,8 @@ from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import FrontierLogReader, FrontierLogs
 
-from .rebuild import ShardRebuilder, restore_hosts
+from .host_restoration import restore_hosts
+from .rebuild import ShardRebuilder
 from .shard import OwnedShard
 from .shard_clock import ShardClock
 
@@ -65,7 +66,7 @@ class ShardTakeover:
                 sources=self._overrides,
             )
             if taken.is_ready:
-                await restore_hosts(shard, await self._log_reader.read_hosts(number))
+                await restore_hosts(shard, self._log_reader)
                 self._rebuilder.begin_budget_recount(shard)
                 shard.is_ready = True
                 _log.emit(log_events.SHARD_TAKEN_OVER, shard=number, epoch=shard.epoch)

@@ -1,9 +1,10 @@
 -- Set delays, request limits and blocks of host groups.
 --
 -- keys: KEYS[1] header of the shard
--- arguments: those of frontier_part_shard; ARGV[5] groups: delay (or NO_DELAY) and least delay in ms, request limit (or
---   NO_PLACES), start (0: the whole block holds) and end of a block in ms, not before in ms, a start of which the delay
---   counts in ms (0: none), name; ARGV[6] `loading` where that state is allowed as well
+-- arguments: those of frontier_part_shard; ARGV[5] groups: delay (or NO_DELAY) and least delay (or NO_DELAY:
+--   as set before) in ms, request limit (or NO_PLACES), start (0: the whole block holds) and end of a block in ms, not
+--   before in ms, a start of which the delay counts in ms (0: none), name; ARGV[6] `loading` where that state is allowed
+--   as well
 -- result: {0}; or an ownership error
 return function()
   local refused = ownership_error('ready', ARGV[6])
@@ -19,7 +20,8 @@ return function()
   for _, s in ipairs(states) do
     local g = group(s.name)
     parse_paces(g)
-    g.own_delay, g.least_delay, g.own_places = s.delay, s.least, s.places
+    g.own_delay, g.own_places = s.delay, s.places
+    if s.least ~= NO_DELAY then g.least_delay = s.least end
     g.blocked_since, g.blocked_until = s.since, s.blocked
     apply_paces(g)
     g.next_start = math.max(g.next_start, s.clock)

@@ -7,7 +7,6 @@ times, each time for a part of the keys. Knows nothing of scheduling.
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from zlib import crc32
 
 from strider.contracts import DecodeError, Topic
 from strider.contracts.avro.codec import Codec
-from strider.contracts.generated.events import EntryRecorded, HostRecorded
+from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
 from strider.contracts.topic import Event
 from strider.frontier.rebuild_records import RecordedEntry
@@ -25,7 +24,7 @@ from strider.messaging.compacted_table import CompactedTableReader
 from strider.messaging.ports import Bus, Clock, TopicPartition
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
-from strider.scheduler.ports import ClosedEntry, LogBatch
+from strider.scheduler.ports import ClosedEntry, LogBatch, OnHost
 
 from .record_decoder import EntryRecordDecoder
 
@@ -33,7 +32,7 @@ CLOSED_BATCH: Final = 4_000
 """Closed entries in one batch: a few milliseconds without yielding."""
 OPEN_BATCH: Final = 1_000
 """Open entries in one batch, which cost more."""
-HOSTS_PER_YIELD: Final = 1_000
+HOSTS_PER_POLL: Final = 500
 """Host records that are decoded without yielding."""
 
 MAX_RECORDS_IN_MEMORY: Final = 400_000
@@ -100,16 +99,17 @@ class TopicFrontierLogReader:
                 expected = {}
             number += 1
 
-    async def read_hosts(self, shard: int) -> Sequence[HostRecorded]:
-        """Return the last record of each host group and origin."""
-        values = await self._table.load([TopicPartition(HOSTS.name, shard)], key=bytes, value=bytes)
-        read = []
-        for number, (key, value) in enumerate(values.items()):
-            if number % HOSTS_PER_YIELD == 0:
-                await asyncio.sleep(0)
-            if (host := self._decode(HOSTS, key, value)) is not None:
-                read.append(host)
-        return read
+    async def read_hosts(self, shard: int, on_host: OnHost) -> None:
+        """Pass the records of host groups and origins on, in the order of the log; keep none."""
+
+        def decode(key: bytes | None, value: bytes | None) -> None:
+            if key is None:
+                return
+            host = None if value is None else self._decode(HOSTS, key, value)
+            if value is None or host is not None:
+                on_host(key.decode(errors="replace"), host)
+
+        await self._table.read([TopicPartition(HOSTS.name, shard)], decode, max_records=HOSTS_PER_POLL)
 
     async def read_latest(self, shard: int, is_wanted: Callable[[bytes], bool]) -> Mapping[bytes, bytes]:
         """Return the encoded last record of each entry whose key is wanted."""

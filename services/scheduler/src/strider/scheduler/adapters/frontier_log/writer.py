@@ -40,16 +40,21 @@ class TopicFrontierLog:
         """Return the record that deletes an entry."""
         return RawRecord(FRONTIER.key_of(replace_fields(_EMPTY_ENTRY, job_id=job_id, url_key=url_key)), None)
 
+    def encode_host(self, host: HostRecorded) -> RawRecord:
+        """Encode the record of a host group or an origin."""
+        return RawRecord(HOSTS.key_of(host), self._codec.encode(HOSTS, host).value)
+
+    def host_tombstone(self, name: str) -> RawRecord:
+        """Return the record that deletes a host group or an origin."""
+        return RawRecord(name.encode(), None)
+
     async def write(
-        self, entries: Sequence[RawRecord], hosts: Sequence[HostRecorded] = (), *, at_once: bool = False
+        self, entries: Sequence[RawRecord], hosts: Sequence[RawRecord] = (), *, at_once: bool = False
     ) -> None:
         """Write in one group commit, and return once it is committed."""
-        host_records = [
-            RawRecord(HOSTS.key_of(host), self._codec.encode(HOSTS, host).value) for host in hosts
-        ]
         shard, append = self._writer.shard, self._writer.append
         waiting = [append(FRONTIER.name, shard, record) for record in entries]
-        waiting += [append(HOSTS.name, shard, record) for record in host_records]
+        waiting += [append(HOSTS.name, shard, record) for record in hosts]
         if at_once and waiting:
             await self._writer.flush()
         for commit in dict.fromkeys(waiting):

@@ -33,6 +33,9 @@ from .overrides import HostOverrides
 MAX_DELAY_SECONDS: Final = 86_400.0
 """Longest delay that a crawl spec may set, where the deployment allows no less."""
 
+BLOCK_MEMORY_MS: Final = 3_600_000
+"""How long the end of a block counts: a back-off or breaker that begins later starts from its beginning."""
+
 SEQUENCES_REMEMBERED: Final = 8
 """Fetch sequences of the latest outcomes, kept so that a repeat is applied only once."""
 
@@ -46,6 +49,8 @@ class HostGroup:
     """The deployment's delay."""
     robots_delays_ms: Mapping[str, int] = field(default_factory=dict)
     """Crawl-delay by origin, for origins that ask for one."""
+    knows_robots: bool = False
+    """Whether a robots.txt was read since the group is in memory; else the working set keeps what it has."""
     shortest_patience_ms: int = 86_400_000
     """Shortest host patience of the specs released here since the group is in memory."""
     back_off: HostBackoff = backoff.NO_BACKOFF
@@ -129,10 +134,14 @@ class HostGroup:
         return now_ms < (min(until_ms, since_ms + self.shortest_patience_ms) if since_ms else until_ms)
 
     @property
-    def is_default(self) -> bool:
-        """Whether the group has no state worth keeping."""
+    def forgettable_from_ms(self) -> int:
+        """From when on the group may leave the memory: its blocks are over, and its crawl delay is in a
+        robots.txt, which is fetched again first.
+        """
         is_well = self.back_off == backoff.NO_BACKOFF and self.breaker.is_closed
-        return is_well and not self.robots_delays_ms and self.manual_block == NO_BLOCK
+        ends_at_ms = max(self.blocked_until_ms, 0 if self.breaker.is_closed else self.breaker.changed_at_ms)
+        forgotten_at_ms = 0 if is_well else ends_at_ms + BLOCK_MEMORY_MS
+        return max(forgotten_at_ms, self.manual_block.until_ms, self.robots_wait_until_ms)
 
 
 def new_host_group(name: str, *, delay_seconds: float) -> HostGroup:
@@ -166,7 +175,7 @@ def apply_robots_delay(group: HostGroup, origin: str, delay_seconds: float) -> H
     """Apply the Crawl-delay of one origin of the group; 0 for none."""
     others = {name: delay for name, delay in group.robots_delays_ms.items() if name != origin}
     own = {origin: round(delay_seconds * 1000)} if delay_seconds > 0 else {}
-    return replace_fields(group, robots_delays_ms=others | own)
+    return replace_fields(group, robots_delays_ms=others | own, knows_robots=True)
 
 
 def apply_outcome_to_host(
@@ -259,6 +268,11 @@ def host_group_from_record(record: HostRecorded, *, delay_seconds: float) -> Hos
             record.barred_until_ms, record.barred_since_ms, record.blocked_by, record.block_detail
         ),
     )
+
+
+def is_record_over(record: HostRecorded, *, before_ms: int, now_ms: int) -> bool:
+    """Whether a record of a group or origin was written before a time and blocks nothing any more."""
+    return record.updated_at_ms < before_ms and max(record.blocked_until_ms, record.barred_until_ms) < now_ms
 
 
 def _back_off_from_record(record: HostRecorded) -> HostBackoff:
