@@ -27,6 +27,8 @@ def test_settings_become_options() -> None:
         refill_seconds=3,
         clean_hours=2,
         keep_closed_days=20,
+        keep_hosts_days=40,
+        max_hosts_per_domain=50,
         max_pages=1,
         max_bytes=2,
         max_seconds=3,
@@ -50,6 +52,8 @@ def test_settings_become_options() -> None:
         refill_interval_seconds=3,
         retention_interval_seconds=7_200,
         keep_closed_seconds=20 * 86_400,
+        keep_hosts_seconds=40 * 86_400,
+        max_hosts_per_domain=50,
         default_limits=BudgetLimits(
             BudgetAmount(1, 2, 3_000), BudgetAmount(4, 0, 0), BudgetAmount(0, 8, 9_000)
         ),

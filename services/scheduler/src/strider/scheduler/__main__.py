@@ -120,6 +120,7 @@ def options_of(settings: SchedulerSettings) -> SchedulerOptions:
         queue_limits=queue_limits_of(settings),
         refill_interval_seconds=settings.refill_seconds,
         retention_interval_seconds=settings.clean_hours * 3600,
+        max_hosts_per_domain=settings.max_hosts_per_domain,
         keep_hosts_seconds=settings.keep_hosts_days * 86_400.0,
         keep_closed_seconds=settings.keep_closed_days * 86_400.0,
     )

@@ -38,6 +38,8 @@ class SchedulerOptions:
     """Entries of a shard leased or in the pipeline, beyond which only runs of owners have a quarter more."""
     max_pipeline_lag: int = 10_000
     """Unread messages in the whole pipeline, beyond which nothing is released; 0 sets no limit."""
+    max_hosts_per_domain: int = 1_000
+    """Hosts of one registrable domain in a run, beside the domain itself and its `www`; 0 sets no limit."""
     rebuild_hold_seconds: float | None = None
     """How long no host is fetched from after a rebuild; None: the longest deadline and a margin."""
     max_deadline_seconds: float = 120.0

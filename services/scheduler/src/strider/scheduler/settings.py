@@ -47,6 +47,8 @@ class SchedulerSettings(CrawlServiceSettings):
     """Bytes of one registrable domain in a run."""
     max_seconds_per_domain: Annotated[int, Field(ge=0)] = 0
     """Seconds that the requests to one registrable domain take in a run."""
+    max_hosts_per_domain: Annotated[int, Field(ge=0, le=1_000_000)] = 1_000
+    """Hosts of one registrable domain in a run; new ones beyond it are refused. 0: no limit."""
     queued_per_host: Annotated[int, Field(ge=0)] = 10_000
     """Entries of a host (or domain) queued in Redis; further ones wait in the log. 0: no limit."""
     queued_ahead_minutes: Annotated[int, Field(ge=0)] = 60

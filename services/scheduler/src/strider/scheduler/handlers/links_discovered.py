@@ -39,6 +39,7 @@ from strider.scheduler.core.entries.recrawl import recrawl_now
 from strider.scheduler.core.entries.state import open_entry
 from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_messages, refused_decision
 from strider.scheduler.core.hosts.redirect_queries import is_robots_message
+from strider.scheduler.core.hosts.run_hosts import RunHost, run_host_of
 from strider.scheduler.core.release.priority import priority_of
 from strider.scheduler.core.runs.control import CLOSE_REASONS, RunControl
 from strider.scheduler.loops.run_log import note_decisions, note_opened_entries
@@ -74,6 +75,8 @@ class AcceptanceBatch:
     decisions: list[UrlDecision] = field(default_factory=list)
     seen: list[RefusedFingerprint] = field(default_factory=list)
     opened: list[EntryRecorded] = field(default_factory=list)
+    hosts: list[RunHost] = field(default_factory=list)
+    """Hosts of opened entries, as far as their number is limited."""
     records: list[RawRecord] = field(default_factory=list)
     joined: list[EntryRecorded] = field(default_factory=list)
     """Open entries, for which the working set stores the seed's token. If they close meanwhile, nothing
@@ -129,9 +132,7 @@ class LinksDiscoveredHandler:
         self._warn_of_deep_crawls(specs)
         batch = AcceptanceBatch()
         kept = self._refuse_or_deduplicate(candidates, specs, shard, batch)
-        known = await shard.load_entries(
-            [entry_lookup(each.origin.job_id, each.url_key, each.origin.crawl_spec_id) for each in kept]
-        )
+        known = await self._load(shard, kept)
         now_ms = shard.clock.now_ms()
         for candidate, prior in zip(kept, known, strict=True):
             is_lasting = specs[candidate.origin.crawl_spec_id].continuous
@@ -147,6 +148,21 @@ class LinksDiscoveredHandler:
             after_ack=partial(self._write_state, shard, batch, specs, robots),
             outcome="accepted" if batch.opened else "known",
         )
+
+    async def _load(self, shard: OwnedShard, candidates: Sequence[Candidate]) -> Sequence[EntryLookupResult]:
+        """Return what is known of the entries; look the markers of their hosts up with them."""
+        lookups = [
+            entry_lookup(each.origin.job_id, each.url_key, each.origin.crawl_spec_id) for each in candidates
+        ]
+        hosts = [about for each in candidates if (about := _run_host(each)) is not None]
+        asked = shard.run_hosts.questions(hosts)
+        known = list(await shard.load_entries([*lookups, *(each.lookup for each in asked)]))
+        found = known[len(lookups) :]
+        if further := shard.run_hosts.refinements(asked, found):
+            asked += further
+            found += await shard.load_entries([each.lookup for each in further])
+        shard.run_hosts.learn(asked, found)
+        return known[: len(lookups)]
 
     def _warn_of_deep_crawls(self, specs: Mapping[str, CrawlSpecDeclared]) -> None:
         """Log each crawl spec with an unusual depth once."""
@@ -237,6 +253,11 @@ class LinksDiscoveredHandler:
         if len(record.value or b"") > MAX_RECORD_BYTES:
             batch.refuse(candidate, DecisionReason.BAD_SEED, f"record exceeds {MAX_RECORD_BYTES} bytes")
             return
+        if (about := _run_host(candidate)) is not None:
+            if full := shard.run_hosts.admit(about):
+                batch.refuse(candidate, DecisionReason.TOO_MANY_HOSTS, full)
+                return
+            batch.hosts.append(about)
         batch.records.append(record)
         batch.opened.append(entry)
 
@@ -254,7 +275,8 @@ class LinksDiscoveredHandler:
         for entry in batch.opened:
             self._short_delays.warn_once(entry.group, specs[entry.crawl_spec_id])
         accepted: list[AcceptedEntry] = [accepted_entry(entry) for entry in batch.opened]
-        await shard.accept(accepted, batch.seen, specs)
+        await shard.accept(accepted, [*batch.seen, *shard.run_hosts.markers(batch.hosts)], specs)
+        shard.run_hosts.mark_written(batch.hosts)
         await shard.record_joined_seeds(batch.joined)
         await shard.commit_decisions(batch.recrawled)
         await _queue_from_log(batch.recrawled_in_log, specs, shard)
@@ -262,6 +284,11 @@ class LinksDiscoveredHandler:
             self._meter.count_decision(decision, count)
         note_opened_entries(self._meter, batch.opened)
         note_decisions(self._meter, batch.decisions)
+
+
+def _run_host(candidate: Candidate) -> RunHost | None:
+    origin = candidate.origin
+    return run_host_of(BudgetKey(origin.execution_id, origin.crawl_spec_id), host_of(candidate.url))
 
 
 def _open_detail(known: EntryLookupResult) -> str:

@@ -22,6 +22,7 @@ from strider.politeness.retry_policy import RandomSource
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.scheduler.core.hosts.host_state import is_record_over
+from strider.scheduler.core.hosts.run_hosts import marker_scope
 from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import FrontierLogReader
@@ -135,6 +136,7 @@ class RetentionLoop:
                 if not count.open and self._counts_before.get(run) == count
             ]
             scopes = [seen_scope(job, "") for job in self._run_control.dropped_jobs if job != ADHOC_JOB_ID]
+            scopes += map(marker_scope, over)
             self._counts_before = counts
             if not (over or scopes):
                 return 0

@@ -121,6 +121,9 @@ class ShardRebuilder:
                 await asyncio.sleep(0)
             while loading:
                 await loading.popleft()
+            hosts = totals.hosts.seen_batches(now_ms=shard.clock.now_ms())
+            if hosts:
+                await self._working_set.load(shard.number, shard.epoch, seen_batches=hosts)
         finally:
             for task in loading:
                 task.cancel()

@@ -22,6 +22,13 @@ from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits
 from strider.scheduler.core.budgets.usage import BudgetedFetch
 from strider.scheduler.core.entries.state import disposition_of
+from strider.scheduler.core.hosts.run_hosts import (
+    RunHost,
+    host_marker,
+    marker_scope,
+    number_marker,
+    run_host_of,
+)
 from strider.scheduler.ports import ClosedEntry, LogBatch
 from strider.urls import host_of
 
@@ -45,6 +52,40 @@ class RebuildBatch:
     seen: list[SeenBatch] = field(default_factory=list)
 
 
+class RecordedHosts:
+    """Hosts of each run by registrable domain, as far as their number is limited."""
+
+    def __init__(self) -> None:
+        self._met: set[int] = set()
+        self._domains: defaultdict[tuple[BudgetKey, str], dict[RunHost, None]] = defaultdict(dict)
+
+    def add(self, template: EntryRecorded, url: bytes) -> None:
+        """Add the host of an entry; one that was added before costs a hash."""
+        authority = url.partition(b"//")[2].partition(b"/")[0]
+        name = hash((template.execution_id, template.crawl_spec_id, authority))
+        if name in self._met:
+            return
+        self._met.add(name)
+        key = BudgetKey(template.execution_id, template.crawl_spec_id)
+        about = run_host_of(key, host_of(url.decode(errors="replace")))
+        if about is not None:
+            self._domains[key, about.domain][about] = None
+
+    def seen_batches(self, *, now_ms: int) -> list[SeenBatch]:
+        """Return the markers of all hosts."""
+        return [
+            SeenBatch(
+                marker_scope(key.execution_id),
+                now_ms,
+                [
+                    *map(host_marker, hosts),
+                    *(number_marker(each, number) for number, each in enumerate(hosts, 1)),
+                ],
+            )
+            for (key, _), hosts in self._domains.items()
+        ]
+
+
 @dataclass(slots=True)
 class RebuildTotals:
     """Totals over all batches: host groups of open entries, runs of all entries."""
@@ -59,6 +100,7 @@ class RebuildTotals:
     """Number of entries in the log, open or not."""
     runs: dict[tuple[str, str, str], RecordedRunCount] = field(default_factory=dict)
     """Entries of each run: by job, execution and crawl spec."""
+    hosts: RecordedHosts = field(default_factory=RecordedHosts)
 
 
 def partition_records(batch: LogBatch, totals: RebuildTotals) -> RebuildBatch:
@@ -70,6 +112,10 @@ def partition_records(batch: LogBatch, totals: RebuildTotals) -> RebuildBatch:
     _partition_open(batch.open, part, totals)
     _partition_closed(batch.closed, part)
     _count_runs(batch, totals)
+    for closed in batch.closed:
+        totals.hosts.add(closed.template, closed.url)
+    for each in batch.open:
+        totals.hosts.add(each.shared.sample, each.url)
     return part
 
 

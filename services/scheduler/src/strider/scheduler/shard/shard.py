@@ -36,6 +36,7 @@ from strider.messaging.ports import RawRecord
 from strider.scheduler.core.entries.state import disposition_of
 from strider.scheduler.core.hosts.host_state import pace_of
 from strider.scheduler.core.hosts.overrides import SourceOverrides
+from strider.scheduler.core.hosts.run_hosts import RunHosts
 from strider.scheduler.core.release.decision import apply_run_state
 from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.options import SchedulerOptions
@@ -110,6 +111,7 @@ class OwnedShard:
             on_evicted=self.robots.discard,
         )
         self.robots_queries = RobotsQueries()
+        self.run_hosts = RunHosts(options.max_hosts_per_domain)
         self.expiry_guard = LeaseExpiryGuard(taken_at=clock.monotonic())
         self.wake = asyncio.Event()
         """Set when something may be releasable that was not before."""
