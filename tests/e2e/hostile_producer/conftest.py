@@ -12,8 +12,12 @@ from tests.e2e.pipeline import Ring, running_ring
 
 from .neighbours import DELAY_SECONDS, Stage
 
+MAX_HOSTS = 12
+"""Hosts of one domain in a run; all other hosts here are addresses, which are domains of their own."""
+
 SETTINGS = {
     **OWNER_SETTINGS,
+    "SCHEDULER_MAX_HOSTS_PER_DOMAIN": str(MAX_HOSTS),
     "STRIDER_HOST_DELAY": f"{DELAY_SECONDS:g}",
     "SCHEDULER_IN_FLIGHT_PER_SHARD": "8",
 }

@@ -11,6 +11,7 @@ import asyncio
 import json
 import sys
 import time
+from functools import cache
 from typing import Final
 
 from strider.contracts.avro.codec import Codec
@@ -19,6 +20,7 @@ from strider.contracts.generated.enums import RobotsState
 from strider.contracts.generated.events import HostRecorded
 from strider.frontier.memory.frontier import MemoryFrontier
 from strider.messaging.kafka import KafkaBus, KafkaConnection
+from strider.politeness.robots.excerpt import excerpt_robots
 from strider.politeness.robots.freshness import OriginRobots
 from strider.runtime.clocks import SystemClock
 from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader
@@ -41,16 +43,20 @@ NOW_MS: Final = 1_800_000_000_000
 RULES: Final = "".join(f"Disallow: /private/{number}/of/this/host\n" for number in range(40))
 TEXT: Final = f"User-agent: *\nCrawl-delay: 2\n{RULES}"
 """1.5 KB, with a crawl delay: the group has a state of its own, and a record."""
+LONG_TEXT: Final = TEXT + "".join(f"Disallow: /of/many/{number}\n" for number in range(20_000))
+"""500 KB, of which an excerpt is kept; one host in `HOSTS_PER_LONG_TEXT` has it."""
+HOSTS_PER_LONG_TEXT: Final = 50
 
 
 def host_records(number: int) -> list[HostRecorded]:
     """Return the records of one host: its group, and the robots.txt of its origin."""
     name = f"h{number}.wild.test"
     origin = f"http://{name}"
+    text = TEXT if number % HOSTS_PER_LONG_TEXT else _excerpt()
     robots = parse_robots(
         OriginRobots(
             RobotsState.FETCHED,
-            text=f"# {name}\n{TEXT}",
+            text=text,
             requested_at_ms=NOW_MS + number,
             fetched_at_ms=NOW_MS + number,
             expires_at_ms=NOW_MS + 3_600_000,
@@ -63,6 +69,11 @@ def host_records(number: int) -> list[HostRecorded]:
         robots_to_record(origin, name, robots, user_agent="Strider", now_ms=NOW_MS, epoch=1),
         host_group_to_record(group, now_ms=NOW_MS, epoch=1),
     ]
+
+
+@cache
+def _excerpt() -> str:
+    return excerpt_robots(LONG_TEXT, "Strider")
 
 
 async def fill(bus: KafkaBus, codec: Codec, number: int) -> None:
