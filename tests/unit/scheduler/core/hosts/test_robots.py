@@ -26,6 +26,7 @@ from strider.scheduler.core.hosts.robots import (
     robots_from_record,
     robots_request_entry,
     robots_to_record,
+    with_robots_excerpt,
 )
 from tests.unit.scheduler.builders import NOW, a_spec, an_entry, an_outcome
 
@@ -219,7 +220,7 @@ def test_a_record_brings_rules_back() -> None:
 def test_an_outcome_is_a_robots_result() -> None:
     outcome = an_outcome("fetched", kind="robots", robots_text="User-agent: *", status=200, robots_hops=1)
 
-    asked = robots_fetch_result(outcome, user_agent=AGENT)
+    asked = robots_fetch_result(outcome)
 
     assert (asked.result, asked.text, asked.sequence) == ("good", "User-agent: *", 5)
 
@@ -228,10 +229,8 @@ def test_half_a_rule_is_no_rule() -> None:
     """Cut in its middle, `Disallow: /private` would close the whole site."""
     text = "User-agent: *\nDisallow: /a\nDisallow: /"
 
-    whole = robots_fetch_result(an_outcome("fetched", kind="robots", robots_text=text), user_agent=AGENT)
-    part = robots_fetch_result(
-        an_outcome("fetched", kind="robots", robots_text=text, robots_truncated=True), user_agent=AGENT
-    )
+    whole = robots_fetch_result(an_outcome("fetched", kind="robots", robots_text=text))
+    part = robots_fetch_result(an_outcome("fetched", kind="robots", robots_text=text, robots_truncated=True))
 
     assert (whole.text, part.text) == (text, "User-agent: *\nDisallow: /a\n")
 
@@ -241,7 +240,8 @@ def test_of_a_long_text_an_excerpt_is_kept() -> None:
     """Also of a record that an earlier version has written: it is never read into memory whole."""
     text = "User-agent: *\n" + "".join(f"Disallow: /private/{number:06}\n" for number in range(10_000))
 
-    fetched = robots_fetch_result(an_outcome("fetched", kind="robots", robots_text=text), user_agent=AGENT)
+    outcome = an_outcome("fetched", kind="robots", robots_text=text)
+    fetched = robots_fetch_result(with_robots_excerpt(outcome, user_agent=AGENT))
     record = HostRecorded(
         kind="robots", group="a.test", updated_at_ms=NOW, robots_state="fetched", robots_text=text
     )

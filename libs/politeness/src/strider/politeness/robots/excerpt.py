@@ -38,15 +38,18 @@ def excerpt_robots(text: str, agent: str) -> str:
     if _byte_count(text) <= MAX_EXCERPT_BYTES:
         return text
     lines = list(tokenize(text))
-    own, others = collect_rules(lines, agent), collect_rules(lines, _NO_AGENT)
+    own = collect_rules(lines, agent)
+    has_own = own.group not in {"", ANY_AGENT}
+    others = collect_rules(lines, _NO_AGENT) if has_own else own
     sitemaps = _fitting(_values(lines, RobotsDirective.SITEMAP), "Sitemap: ", MAX_SITEMAP_BYTES)
     named = _values(lines, RobotsDirective.AGENT)
     names = [f"User-agent: {name}" for name in named if name[:1] != ANY_AGENT]
     has_all_names = _byte_count("\n".join(names)) <= MAX_NAMES_BYTES
     room = MAX_EXCERPT_BYTES - MAX_SITEMAP_BYTES - MAX_NAMES_BYTES - _FIXED_BYTES
     kept = [f"# Excerpt of {_byte_count(text)} bytes; rules that do not fit are stricter here."]
-    if own.group or not has_all_names:
+    if has_own:
         room //= 2
+    if has_own or not has_all_names:
         kept += _group(agent, own, room)
     kept += _group(ANY_AGENT, others, room) if has_all_names else [f"User-agent: {ANY_AGENT}", _DENY_ALL]
     if has_all_names and (rest := [each for each in names if not _addresses(each, agent)]):
@@ -71,7 +74,10 @@ def _fit_rules(rules: Sequence[RobotsRule], room: int) -> list[str]:
     )
     if _line_bytes(lines) <= room:
         return lines
-    denied = [_with_literal_dollars(normalize_escapes(rule.path)) for rule in rules if not rule.is_allowed]
+    # Sorted once: cut to one length, they stay in order but for a few.
+    denied = sorted(
+        _with_literal_dollars(normalize_escapes(rule.path)) for rule in rules if not rule.is_allowed
+    )
     low, high = 1, max(map(len, denied), default=1)
     while low < high:  # the greatest length at which they fit; at length 1 all of them are one
         middle = (low + high + 1) // 2
@@ -83,7 +89,7 @@ def _denials(patterns: Iterable[str], length: int) -> list[str]:
     """Return denying lines whose patterns are cut to a length; one that another covers is left out."""
     kept: list[str] = []
     last = ""
-    for pattern in sorted({_cut(each, length) for each in patterns}):
+    for pattern in sorted(dict.fromkeys(_cut(each, length) for each in patterns)):
         if last and pattern.startswith(last):
             continue
         kept.append(f"Disallow: {pattern}")

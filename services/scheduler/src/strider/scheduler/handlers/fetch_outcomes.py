@@ -110,6 +110,7 @@ class FetchOutcomesHandler:
         """End the leases, and decide about their entries."""
         specs = await self._crawl_specs.known({each.crawl_spec_id for each in outcomes} - {""})
         batch = OutcomeBatch()
+        outcomes = await self._robots.shorten(outcomes)
         self._update_hosts(shard, outcomes, batch)
         # A back-off must be known before the group is free: its next request may be released at once.
         await shard.sync_host_groups(outcome.group for outcome in outcomes)

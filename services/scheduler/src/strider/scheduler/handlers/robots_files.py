@@ -6,8 +6,10 @@ A redirect to the robots.txt of another host group is followed by a query to the
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.enums import RobotsState
@@ -40,10 +42,12 @@ from strider.scheduler.core.hosts.redirect_queries import (
     robots_messages,
 )
 from strider.scheduler.core.hosts.robots import (
+    is_robots_text_long,
     parse_robots,
     response_text,
     robots_fetch_result,
     robots_to_record,
+    with_robots_excerpt,
 )
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.shard.shard import OwnedShard
@@ -83,12 +87,19 @@ class RobotsFiles:
         self._options = options
         self._chance = chance
 
+    async def shorten(self, outcomes: Sequence[FetchCompleted]) -> list[FetchCompleted]:
+        """Return outcomes with the excerpts of their robots.txt files that are kept, made in a thread."""
+        shorten = partial(with_robots_excerpt, user_agent=self._options.user_agent)
+        return [
+            await asyncio.to_thread(shorten, each) if is_robots_text_long(each) else each for each in outcomes
+        ]
+
     def apply_outcome(
         self, shard: OwnedShard, group: HostGroup, outcome: FetchCompleted, update: RobotsUpdate
     ) -> HostGroup:
         """Apply the outcome of a robots.txt request; return its host group after it."""
         now_ms = shard.clock.now_ms()
-        response = robots_fetch_result(outcome, user_agent=self._options.user_agent)
+        response = robots_fetch_result(outcome)
         queries = shard.robots_queries.take(outcome.origin)
         is_redirect = response.result is RobotsFetchResult.REDIRECTED
         if is_redirect:
