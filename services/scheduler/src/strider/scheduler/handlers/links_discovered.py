@@ -244,7 +244,13 @@ class LinksDiscoveredHandler:
             batch.joined.append(entry)
             if not (is_lasting and _recrawl_now(candidate, known, entry, shard, batch)):
                 batch.report_duplicate_seed(candidate, _open_detail(known))
-            return
+        else:
+            self._open(candidate, entry, shard, batch)
+
+    def _open(
+        self, candidate: Candidate, entry: EntryRecorded, shard: OwnedShard, batch: AcceptanceBatch
+    ) -> None:
+        """Open an entry, unless its record is too large or its domain has too many hosts."""
         try:
             record = shard.log.encode_entry(entry)
         except EncodeError as failure:

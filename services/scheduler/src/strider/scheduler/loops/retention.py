@@ -1,4 +1,4 @@
-"""Delete what is over: closed entries and hosts by tombstones, ended runs and idle groups in Redis.
+"""Delete what is over: entries and hosts by tombstones, ended runs and idle groups in Redis.
 
 One loop for each shard. An entry closed long ago has no use: its URL counts as new by now, and none of its
 seeds can be redelivered. Of a dropped job nothing is kept. The counts of a run are deleted when it had

@@ -103,13 +103,7 @@ class OwnedShard:
         self.working_set = working_set
         self.options = options
         self.robots = RobotsCache(most_characters=options.robots_cache_characters)
-        self.host_groups = HostGroupCache(
-            delay_seconds=options.delay_seconds,
-            most=options.max_cached_groups,
-            sources=sources,
-            now_ms=clock.now_ms,
-            on_evicted=self.robots.discard,
-        )
+        self.host_groups = self._new_host_groups(sources)
         self.robots_queries = RobotsQueries()
         self.run_hosts = RunHosts(options.max_hosts_per_domain)
         self.expiry_guard = LeaseExpiryGuard(taken_at=clock.monotonic())
@@ -130,6 +124,15 @@ class OwnedShard:
         self.sweep_requests = SweepRequests(run_control or RunControl(), clock)
         self.decisions = DecisionsInProgress()
         self.keys_in_progress = KeysInProgress()
+
+    def _new_host_groups(self, sources: SourceOverrides | None) -> HostGroupCache:
+        return HostGroupCache(
+            delay_seconds=self.options.delay_seconds,
+            most=self.options.max_cached_groups,
+            sources=sources,
+            now_ms=self.clock.now_ms,
+            on_evicted=self.robots.discard,
+        )
 
     @property
     def epoch(self) -> int:
