@@ -135,7 +135,7 @@ async def test_what_the_owner_sets_replaces_paces_and_robots_only_lengthen_them(
 async def test_a_least_delay_that_the_owner_does_not_know_stays_as_it_was_set(
     frontier: FrontierWorld,
 ) -> None:
-    """The owner forgets hosts that it can look up again; until it has, their delay must not become shorter."""
+    """The owner forgets hosts that it can look up again; until it has, their delay must not shrink."""
     await frontier.open(HostGroupState("a.test", 0, 1, least_delay_ms=DELAY_MS))
     await accept(frontier, *(entry(str(number), "slow") for number in range(3)))
     lease = await frontier.release_one()
