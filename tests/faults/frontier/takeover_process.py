@@ -32,7 +32,7 @@ from strider.scheduler.core.hosts.host_state import (
 )
 from strider.scheduler.core.hosts.robots import parse_robots, robots_to_record
 from strider.scheduler.options import SchedulerOptions
-from strider.scheduler.shard.host_restoration import restore_hosts
+from strider.scheduler.shard.rebuild import restore_hosts
 from strider.scheduler.shard.shard import OwnedShard
 from strider.scheduler.shard.shard_clock import ShardClock
 from tests.bench.measure import resident_mib

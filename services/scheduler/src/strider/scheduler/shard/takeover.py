@@ -11,8 +11,7 @@ from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import FrontierLogReader, FrontierLogs
 
-from .host_restoration import restore_hosts
-from .rebuild import ShardRebuilder
+from .rebuild import ShardRebuilder, restore_hosts
 from .shard import OwnedShard
 from .shard_clock import ShardClock
 
