@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 WRITES, READS, READS_WHOLE = "writes", "reads in a group", "reads whole"
 
 CALLS = {
-    **dict.fromkeys(("Publish", "OutgoingMessage", "append"), WRITES),
+    **dict.fromkeys(("Publish", "PublishRaw", "OutgoingMessage", "append"), WRITES),
     "Subscription": READS,
     **dict.fromkeys(("TopicPartition", "read_latest", "_read_latest", "read_events", "_read"), READS_WHOLE),
     "__init__": READS_WHOLE,  # of a base class that follows a topic: TopicFeed
@@ -169,7 +169,7 @@ REJECTED = [
     pytest.param("validator", WRITES, "pages-rejected", id="writer"),
     pytest.param("indexer", READS, "hosts", id="reader"),
     pytest.param("scheduler", READS_WHOLE, "sources", id="table"),
-    pytest.param("person", WRITES, "job-events", id="command"),
+    pytest.param("person", WRITES, "job-commands", id="command"),
     pytest.param("parser", READS_WHOLE, "crawl-specs", id="table-of-a-library"),
 ]
 

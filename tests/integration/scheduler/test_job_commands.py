@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
@@ -11,13 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka import TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from typer.testing import CliRunner
 
 from strider.cli.app import app
+from strider.contracts import Topic
+from strider.contracts.generated.topics import JOB_EVENTS
 from strider.runtime.observability import log_events
 from tests.unit.scheduler.simulation.web import Host, Page, Web
 
-from .scheduler_process import CrawlOnServers, SchedulerProcess
+from .scheduler_process import SHARDS, CrawlOnServers, SchedulerProcess
 
 MANY = 400
 
@@ -130,3 +135,43 @@ async def test_people_stop_what_runs(place: CrawlOnServers, process: SchedulerPr
     code, error = await ended("crawls", "resume", run)
     assert code == 1
     assert "cannot be undone" in error
+
+
+@pytest.mark.fault("B4")
+async def test_a_pause_outlives_the_retention_of_job_events(
+    place: CrawlOnServers, process: SchedulerProcess, kafka_bootstrap: str, redis_url: str, tmp_path: Path
+) -> None:
+    """All of job-events is deleted, and the scheduler killed: the run stays paused until it is resumed."""
+    first, second = place.web.hosts
+    run = f"run-{place.name}"
+    await until(place, lambda: min(visits(place, first), visits(place, second)) > 3)
+    await strider("runs", "pause", run)
+    await until(place, lambda: len(process.log_lines(log_events.JOB_COMMAND_RECEIVED.text)) == 1)
+    process.end(signal.SIGKILL)
+    await delete_all(kafka_bootstrap, JOB_EVENTS)
+    again = SchedulerProcess(kafka_bootstrap, redis_url, tmp_path / "again.log")
+    try:
+        await until(place, lambda: len(again.log_lines(log_events.SHARD_TAKEN_OVER.text)) == SHARDS)
+        [shown] = await strider("runs", "show", run)
+        assert shown["state"] == "paused"
+        other = f"http://{first}/of-another-run"
+        place.web.pages[other] = Page(other)
+        before = set(place.web.tries)
+        await place.pipeline.discover([other], via="seed", offset=99, from_execution_ids=(f"{run}-other",))
+        await until(place, lambda: other in place.web.tries)
+        # A page of another run on the same host was fetched, and nothing of the paused run.
+        assert {url for url in set(place.web.tries) - before if not url.endswith("/robots.txt")} == {other}
+        await strider("runs", "resume", run)
+        await until(place, lambda: len(set(place.web.tries) - before) > 5)
+    finally:
+        again.close()
+
+
+async def delete_all(bootstrap: str, topic: Topic[Any]) -> None:
+    """Delete all records of a topic of one partition, as its retention does in time."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    try:
+        await admin.delete_records({TopicPartition(topic.name, 0): RecordsToDelete(before_offset=-1)})
+    finally:
+        await admin.close()

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from strider.contracts.generated.events import JobEvent
-from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_EVENTS, SCHEDULER_DLQ
+from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_COMMANDS, SCHEDULER_DLQ
 from strider.contracts.partitioning import shard_of_host
 from strider.messaging.effects import Publish
 from strider.messaging.inprocess import simulate
@@ -168,7 +168,7 @@ def test_a_blocked_host_is_not_requested_for_others() -> None:
         sites = [Host(name, robots_target=VICTIM_ROBOTS) for name in SITES[:2]]
         world = SimulatedWorld(a_web(*sites, Host(VICTIM)))
         blocked: JobEvent = a_command("block_host", group=VICTIM)
-        await world.pipeline.publisher.publish([Publish(JOB_EVENTS, blocked)])
+        await world.pipeline.publisher.publish([Publish(JOB_COMMANDS, blocked)])
         await crawl(world, seconds=4_000)
 
         assert visits(world, VICTIM) == []

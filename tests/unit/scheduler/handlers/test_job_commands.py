@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_EVENTS
+from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_COMMANDS
 from strider.frontier.models import QueueLimits
 from strider.messaging.effects import Publish
 from strider.messaging.inprocess import simulate
@@ -27,7 +27,7 @@ PAGES = [Page(f"/{number}") for number in range(MANY)]
 
 async def wish(world: SimulatedWorld, what: str, **changes: Any) -> None:
     at_ms = round(world.clock.now().timestamp() * 1000)
-    await world.pipeline.publisher.publish([Publish(JOB_EVENTS, a_command(what, at_ms=at_ms, **changes))])
+    await world.pipeline.publisher.publish([Publish(JOB_COMMANDS, a_command(what, at_ms=at_ms, **changes))])
 
 
 def scene(

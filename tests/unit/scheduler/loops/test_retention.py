@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from strider.contracts.generated.events import EntryRecorded, JobEvent
-from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_EVENTS
+from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_COMMANDS, JOB_EVENTS
 from strider.messaging.effects import Publish
 from strider.messaging.inprocess import simulate
 from tests.unit.scheduler.simulation.checks import run_to_end
@@ -203,7 +203,7 @@ def test_of_a_dropped_job_nothing_is_left() -> None:
         scheduler = world.start()
         await asyncio.sleep(20)
         wish = JobEvent("d", "drop", True, 1, "somebody", job_id="job", reason="no longer ours")
-        await world.pipeline.publisher.publish([Publish(JOB_EVENTS, wish)])
+        await world.pipeline.publisher.publish([Publish(JOB_COMMANDS, wish)])
         await asyncio.sleep(200)
         assert sum(count.open for count in (await scheduler.scheduler.counts("run")).values()) == 0
         await scheduler.stop()

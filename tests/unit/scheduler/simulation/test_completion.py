@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.generated.topics import JOB_EVENTS, PAGES_SETTLED
+from strider.contracts.generated.topics import JOB_COMMANDS, PAGES_SETTLED
 from strider.contracts.partitioning import shard_of_host
 from strider.messaging.effects import Publish
 from strider.messaging.inprocess import simulate
@@ -85,7 +85,7 @@ def test_a_cancelled_run_is_complete_as_soon_as_what_was_under_way_has_come() ->
         await world.begin()
         scheduler = world.start()
         await asyncio.sleep(8)
-        await world.pipeline.publisher.publish([Publish(JOB_EVENTS, a_command("cancel"))])
+        await world.pipeline.publisher.publish([Publish(JOB_COMMANDS, a_command("cancel"))])
         proven_at = await complete(world, scheduler)
         await scheduler.stop()
 

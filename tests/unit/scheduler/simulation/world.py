@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ from strider.contracts.generated.topics import (
     FETCHES_COMPLETED,
     FRONTIER,
     HOSTS,
+    JOB_COMMANDS,
     JOB_EVENTS,
     LINKS_DISCOVERED,
     PAGES_FETCHED,
@@ -36,11 +38,12 @@ from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
 from strider.runtime.publishing.publisher import EventPublisher
-from strider.scheduler.adapters.feeds import JobEventFeed, SourceFeed
+from strider.scheduler.adapters.feeds import JobCommandFeed, JobEventFeed, SourceFeed
 from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader
 from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLog, TopicFrontierLogs
 from strider.scheduler.core.runs.completion import CompletionObservation, CompletionProof
 from strider.scheduler.core.runs.lost_pages import PipelineOffsets
+from strider.scheduler.handlers.job_commands import JobFeeds
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import BacklogSource
 from strider.scheduler.topology import Scheduler, SchedulerPorts
@@ -58,6 +61,7 @@ TOPICS = (
     FETCHES_COMPLETED,
     FRONTIER,
     HOSTS,
+    JOB_COMMANDS,
     JOB_EVENTS,
     LINKS_DISCOVERED,
     PAGES_SETTLED,
@@ -151,6 +155,7 @@ class SimulatedWorld:
     backlogs: BacklogSource | None = None
 
     def __post_init__(self) -> None:
+        self.last_started: Scheduler | None = None
         self.clock = EventLoopClock()
         self.chance = SeededRandomness(self.seed)
         self.codec = Codec(SchemaStore.bundled())
@@ -210,12 +215,13 @@ class SimulatedWorld:
             publisher=self._new_publisher("scheduler"),
             clock=self.clock,
             chance=self.chance,
-            job_event_feed=JobEventFeed(bus, self.codec),
+            job_feeds=JobFeeds(JobEventFeed(bus, self.codec), JobCommandFeed(bus, self.codec)),
+            open_runs=self,
             pipeline_offsets=self,
             backlog_source=self.backlogs,
             source_feed=SourceFeed(bus, self.codec),
         )
-        scheduler = Scheduler(ports, options=self.options)
+        scheduler = self.last_started = Scheduler(ports, options=self.options)
         loop = self._loop(
             GROUP,
             scheduler.subscriptions(),
@@ -262,6 +268,13 @@ class SimulatedWorld:
             },
             {fetched: self.pipeline.begun, **{(PAGES_SETTLED.name, log.partition): log.end for log in logs}},
         )
+
+    async def read_open_runs(self) -> AbstractSet[str] | None:
+        """Return the runs with open entries, as the last scheduler counts them: it has all shards."""
+        counts = [] if self.last_started is None else await self.last_started.run_counts()
+        if len(counts) < SHARDS or None in counts:
+            return None
+        return {run for shard in counts for run, count in (shard or {}).items() if count.open}
 
     async def observe(self, instance: SchedulerInstance) -> CompletionObservation:
         committed = self.broker.group(GROUP).committed

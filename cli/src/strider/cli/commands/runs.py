@@ -207,7 +207,8 @@ async def _publish_to(target: BrokerTarget, command: _Command) -> list[dict[str,
     async with open_frontier_client(target) as frontier:
         runs = await _runs_of(frontier, command)
         is_new = any(run.state != run_state_name(command.state) for run in runs)
-        if is_new:
+        # A resume wakes entries that sleep by a pause that the log no longer has: it is never superfluous.
+        if is_new or command.kind is JobEventKind.RESUME:
             about = {"execution_id": command.run_id} if command.run_id == runs[0].execution_id else {}
             await frontier.publish_command(
                 command.kind, job_id=runs[0].job_id, reason=command.reason, **about

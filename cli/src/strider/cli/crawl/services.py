@@ -40,10 +40,11 @@ from strider.runtime.consumer.spec import ConsumerSettings, ConsumerSpec, consum
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.runtime.settings.base import CrawlSettings
 from strider.scheduler import topology as scheduling
-from strider.scheduler.adapters.feeds import JobEventFeed
+from strider.scheduler.adapters.feeds import JobCommandFeed, JobEventFeed
 from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader
 from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLogs
 from strider.scheduler.adapters.offsets import TopicPipelineOffsets
+from strider.scheduler.handlers.job_commands import JobFeeds
 from strider.scheduler.options import SchedulerOptions
 from strider.storage.objects import DeadLetterObjectStore
 from strider.validator import topology as validating
@@ -159,7 +160,11 @@ def make_scheduler(
     publisher = EventPublisher(
         shared.bus, shared.codec, service="scheduler", shards=shared.shards, clock=shared.clock
     )
-    job_events, pipeline_offsets = JobEventFeed(shared.bus, shared.codec), TopicPipelineOffsets(shared.bus)
+    job_events, job_commands = (
+        JobEventFeed(shared.bus, shared.codec),
+        JobCommandFeed(shared.bus, shared.codec),
+    )
+    pipeline_offsets = TopicPipelineOffsets(shared.bus)
     ports = scheduling.SchedulerPorts(
         working_set=shared.frontier,
         frontier_logs=TopicFrontierLogs(shared.bus, shared.codec, commit_interval_seconds=COMMIT_SECONDS),
@@ -168,7 +173,7 @@ def make_scheduler(
         publisher=publisher,
         clock=shared.clock,
         chance=shared.chance,
-        job_event_feed=job_events,
+        job_feeds=JobFeeds(job_events, job_commands),
         pipeline_offsets=pipeline_offsets,
     )
     owner = scheduling.Scheduler(ports, options=_scheduler_options(shared, config))
@@ -181,7 +186,7 @@ def make_scheduler(
         ),
         scheduling.DEAD_LETTERS,
         background=(owner.run,),
-        close=(publisher.close, job_events.close, pipeline_offsets.close),
+        close=(publisher.close, job_events.close, job_commands.close, pipeline_offsets.close),
     )
     return service, owner
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from strider.contracts.generated.topics import CRAWL_SPECS, JOB_EVENTS, SCHEMAS, TOPICS
+from strider.contracts.generated.topics import CRAWL_SPECS, JOB_COMMANDS, JOB_EVENTS, SCHEMAS, TOPICS
 from strider.messaging.inprocess import (
     ForeignFile,
     InProcessBroker,
@@ -29,7 +29,7 @@ from .result_collector import ResultCollector
 
 COMPACTED: Final = frozenset(topic.name for topic in TOPICS.values() if topic.cleanup == "compact")
 
-TABLES: Final = frozenset({CRAWL_SPECS.name, JOB_EVENTS.name, SCHEMAS.name})
+TABLES: Final = frozenset({CRAWL_SPECS.name, JOB_COMMANDS.name, JOB_EVENTS.name, SCHEMAS.name})
 """Read as tables while the crawl runs; the other compacted topics only when a shard is taken over."""
 
 _REQUEST_NOTE: Final = "wish"

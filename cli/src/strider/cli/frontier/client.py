@@ -1,6 +1,6 @@
 """Client of a live frontier: topics, working set, job commands.
 
-Commands go to `job-events`, which every scheduler consumes; nothing is changed from here.
+Commands go to `job-commands`, which every scheduler consumes; nothing is changed from here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
-from uuid import NAMESPACE_URL, uuid5
 
 from strider.cli.connections import (
     REDIS,
@@ -26,7 +25,7 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import JobEvent
-from strider.contracts.generated.topics import JOB_EVENTS
+from strider.contracts.generated.topics import JOB_COMMANDS, JOB_EVENTS
 from strider.frontier.redis.inspection import ShardInspector
 from strider.messaging.compacted_table import CompactedTableReader
 from strider.messaging.effects import Publish
@@ -34,6 +33,7 @@ from strider.messaging.kafka import KafkaBus
 from strider.messaging.ports import Bus, TopicPartition
 from strider.runtime.clocks import SystemClock
 from strider.runtime.publishing.publisher import EventPublisher
+from strider.scheduler.core.runs.commands import with_command_id
 from strider.scheduler.core.runs.control import RunControl
 
 PUBLISHER: Final = "cli"
@@ -53,10 +53,12 @@ class FrontierClient:
 
     async def load_run_control(self) -> RunControl:
         """Read all job commands, and return the state that they put runs and hosts into."""
-        orders = RunControl()
+        control = RunControl()
         for event in await self.read_events(JOB_EVENTS, [0]):
-            orders.apply(event)
-        return orders
+            control.apply(event)
+        for event in await self.read_latest(JOB_COMMANDS, [0]):
+            control.apply(event)
+        return control
 
     async def read_events(self, topic: Topic[Any], partitions: Sequence[int]) -> list[Any]:
         """Read every event of some partitions; undecodable ones are left out."""
@@ -72,11 +74,12 @@ class FrontierClient:
     async def read_latest(
         self, topic: Topic[Any], partitions: Sequence[int], *, ends: bytes = b""
     ) -> list[Any]:
-        """Read the last record of each key of some partitions; only of keys with this ending."""
+        """Read the last record of each key, in the order of the log; only of keys with this ending."""
         kept: dict[bytes, bytes | None] = {}
 
         def keep(key: bytes | None, value: bytes | None) -> None:
             if key is not None and key.endswith(ends):
+                kept.pop(key, None)
                 kept[key] = value
 
         await self._reader().read([TopicPartition(topic.name, number) for number in partitions], keep)
@@ -85,20 +88,14 @@ class FrontierClient:
     async def publish_command(self, what: JobEventKind, **about: Any) -> JobEvent:
         """Publish a job command; returns when the broker has acknowledged it. Raises Unavailable."""
         at_ms = round(time.time() * 1000)
-        name = "|".join([what, str(at_ms), *(f"{key}={value}" for key, value in sorted(about.items()))])
-        event = JobEvent(
-            event_id=str(uuid5(NAMESPACE_URL, name)),
-            what=what,
-            is_wish=True,
-            at_ms=at_ms,
-            by=current_user(),
-            **about,
+        event = with_command_id(
+            JobEvent(event_id="", what=what, is_wish=True, at_ms=at_ms, by=current_user(), **about)
         )
         publisher = EventPublisher(
             self.bus, self.codec, service=PUBLISHER, shards=self.shards, clock=SystemClock()
         )
         try:
-            await publisher.publish([Publish(JOB_EVENTS, event)])
+            await publisher.publish([Publish(JOB_COMMANDS, event)])
         finally:
             await publisher.close()
         return event
@@ -122,8 +119,9 @@ async def open_frontier_client(target: BrokerTarget) -> AsyncIterator[FrontierCl
     async with open_redis(require_address(REDIS)) as redis:
         bus = KafkaBus(target.connection)
         try:
-            if not await bus.partition_count(JOB_EVENTS.name):
-                raise MissingTopic(JOB_EVENTS.name)
+            for topic in (JOB_EVENTS, JOB_COMMANDS):
+                if not await bus.partition_count(topic.name):
+                    raise MissingTopic(topic.name)
             yield FrontierClient(
                 bus,
                 Codec(SchemaStore.bundled()),

@@ -1,4 +1,4 @@
-"""Ids of entries, seen-sets and URL fingerprints, derived from their content.
+"""Ids of entries, seen-sets, URL fingerprints and commands, derived from their content.
 
 Pure. Independent services must derive the same id for the same thing, so all of them use these functions.
 """
@@ -12,6 +12,9 @@ ADHOC_JOB_ID: Final = "adhoc"
 """The permanent job of seeds that name no job."""
 
 _SPEC_CHARACTERS: Final = 16
+
+_COMMAND_FAMILY: Final = {"resume": "pause", "unblock_host": "block_host"}
+"""Commands that undo another one replace it; all others stand beside each other."""
 
 
 def entry_id(job_id: str, url_key: str) -> str:
@@ -37,3 +40,11 @@ def seen_scope(job_id: str, crawl_spec_id: str) -> str:
 def key_fingerprint(url_key: str | bytes) -> int:
     """Return the 64 bits of a URL key that seen-sets store."""
     return int(url_key[:16], 16)
+
+
+def command_id(
+    what: str, *, job_id: str = "", execution_id: str = "", crawl_spec_id: str = "", group: str = ""
+) -> str:
+    """Return the id of a command: equal for two of which the later one replaces the earlier one."""
+    subject = "\n".join((_COMMAND_FAMILY.get(what, what), job_id, execution_id, crawl_spec_id, group))
+    return blake2b(subject.encode(), digest_size=16).hexdigest()

@@ -14,12 +14,14 @@ from strider.runtime.observability.logging import logger
 from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.runtime.publishing.publisher import EventPublisher
-from strider.scheduler.adapters.feeds import JobEventFeed, SourceFeed
+from strider.scheduler.adapters.feeds import JobCommandFeed, JobEventFeed, SourceFeed
 from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader
 from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLogs
 from strider.scheduler.adapters.metrics import SchedulerMetrics
 from strider.scheduler.adapters.offsets import TopicBacklogSource, TopicPipelineOffsets
+from strider.scheduler.adapters.open_runs import RedisOpenRuns
 from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits
+from strider.scheduler.handlers.job_commands import JobFeeds
 from strider.scheduler.loops.run_log import RunLogLoop
 from strider.storage.function_library_gc import FunctionLibraryCollector
 from strider.storage.job_logs import RedisJobLogs
@@ -73,7 +75,8 @@ def open_ports(
     settings, bus, codec, clock = process.settings, process.bus, process.codec, process.clock
     specs = CrawlSpecCache(bus, codec, clock=clock)
     publisher = EventPublisher(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
-    job_events, sources = JobEventFeed(bus, codec), SourceFeed(bus, codec)
+    job_events, job_commands = JobEventFeed(bus, codec), JobCommandFeed(bus, codec)
+    sources = SourceFeed(bus, codec)
     pipeline_offsets, backlogs = TopicPipelineOffsets(bus), TopicBacklogSource(bus)
     ports = SchedulerPorts(
         working_set=RedisWorkingSet(redis, clock=clock, limits=queue_limits_of(settings)),
@@ -83,13 +86,14 @@ def open_ports(
         publisher=publisher,
         clock=clock,
         chance=process.chance,
-        job_event_feed=job_events,
+        job_feeds=JobFeeds(job_events, job_commands),
+        open_runs=RedisOpenRuns(redis, shards=settings.run.shards),
         pipeline_offsets=pipeline_offsets,
         backlog_source=backlogs,
         source_feed=sources,
         meter=SchedulerMetrics(process.metrics, beat=process.heartbeat.beat, journal=journal),
     )
-    opened = (publisher, job_events, sources, pipeline_offsets, backlogs, specs)
+    opened = (publisher, job_events, job_commands, sources, pipeline_offsets, backlogs, specs)
     return ports, tuple(each.close for each in opened)
 
 
@@ -123,6 +127,7 @@ def options_of(settings: SchedulerSettings) -> SchedulerOptions:
         max_hosts_per_domain=settings.max_hosts_per_domain,
         keep_hosts_seconds=settings.keep_hosts_days * 86_400.0,
         keep_closed_seconds=settings.keep_closed_days * 86_400.0,
+        keep_commands_seconds=settings.keep_commands_days * 86_400.0,
     )
 
 

@@ -63,6 +63,8 @@ class SchedulerSettings(CrawlServiceSettings):
     """How long the log keeps closed entries: longer than URLs count as seen, and than seeds are kept."""
     keep_hosts_days: Annotated[int, Field(ge=1)] = 30
     """How long the log keeps hosts without open entries whose records have not changed."""
+    keep_commands_days: Annotated[int, Field(ge=31)] = 90
+    """How long cancels and used-up budgets of runs with nothing open are kept: longer than seeds are."""
     robots_memory_mb: Annotated[int, Field(ge=1)] = 16
     """Memory for robots.txt texts, for each shard; evicted ones are fetched again."""
     groups_in_memory: Annotated[int, Field(ge=100)] = 50_000

@@ -3,7 +3,8 @@
 links-discovered  -> handlers/links_discovered -> frontier, urls-decided
 fetches-completed -> handlers/fetch_outcomes   -> frontier, hosts, links-discovered, urls-decided
 pages-settled     -> handlers/pages_settled    -> frontier
-job-events        -> handlers/job_commands     -> frontier, hosts
+job-events        -> handlers/job_commands     -> frontier, hosts, job-commands
+job-commands      -> handlers/job_commands     -> frontier, hosts
 sources           -> handlers/sources          -> hosts
 what is due       -> loops/release             -> fetch-requests, frontier, urls-decided
 """
@@ -17,7 +18,6 @@ from typing import Final, TypeVar
 
 from strider.contracts.generated.events import (
     FetchCompleted,
-    JobEvent,
     LinksDiscovered,
     PageSettled,
     SourceSaved,
@@ -27,6 +27,7 @@ from strider.contracts.generated.topics import (
     FETCHES_COMPLETED,
     FRONTIER,
     HOSTS,
+    JOB_COMMANDS,
     JOB_EVENTS,
     LINKS_DISCOVERED,
     PAGES_SETTLED,
@@ -47,9 +48,10 @@ from strider.scheduler.core.hosts.overrides import SourceOverrides
 from strider.scheduler.core.hosts.robots_waits import RobotsWait
 from strider.scheduler.core.runs.completion import ShardRunCount
 from strider.scheduler.core.runs.control import RunControl
+from strider.scheduler.handlers.command_records import CommandRecords, OpenRunsSource
 from strider.scheduler.handlers.dispatch import dispatch_by_shard
 from strider.scheduler.handlers.fetch_outcomes import FetchOutcomesHandler
-from strider.scheduler.handlers.job_commands import JobCommandsHandler
+from strider.scheduler.handlers.job_commands import JobCommandsHandler, JobFeeds
 from strider.scheduler.handlers.links_discovered import LinksDiscoveredHandler
 from strider.scheduler.handlers.pages_settled import PagesSettledHandler
 from strider.scheduler.handlers.sources import SourcesHandler
@@ -77,7 +79,7 @@ from strider.scheduler.shard.takeover import ShardTakeover
 from .options import SchedulerOptions
 
 CONSUMES: Final = (LINKS_DISCOVERED, FETCHES_COMPLETED, PAGES_SETTLED)
-PRODUCES: Final = (FETCH_REQUESTS, FRONTIER, HOSTS, JOB_EVENTS, LINKS_DISCOVERED, URLS_DECIDED)
+PRODUCES: Final = (FETCH_REQUESTS, FRONTIER, HOSTS, JOB_COMMANDS, JOB_EVENTS, LINKS_DISCOVERED, URLS_DECIDED)
 DEAD_LETTERS: Final = SCHEDULER_DLQ
 
 E = TypeVar("E")
@@ -95,12 +97,14 @@ class SchedulerPorts:
     publisher: EventPublisher
     clock: Clock
     chance: RandomSource
-    job_event_feed: EventFeed[JobEvent]
+    job_feeds: JobFeeds
     pipeline_offsets: PipelineOffsetSource
     backlog_source: BacklogSource | None = None
     """None: releases do not depend on the backlog of the pipeline."""
     source_feed: EventFeed[tuple[str, SourceSaved | None]] | None = None
     """None: there are no saved sources."""
+    open_runs: OpenRunsSource | None = None
+    """None: commands that have ended are not deleted."""
     meter: SchedulerMeter = field(default_factory=NoSchedulerMeter)
 
 
@@ -187,10 +191,17 @@ class Scheduler:
             clock=ports.clock,
             chance=ports.chance,
         )
+        self._command_records = CommandRecords(
+            self._run_control,
+            publisher=ports.publisher,
+            open_runs=ports.open_runs,
+            keep_seconds=options.keep_commands_seconds,
+        )
         self._job_commands_handler = JobCommandsHandler(
-            ports.job_event_feed,
+            ports.job_feeds,
             self._run_control,
             self._budgets,
+            self._command_records,
             shards=options.shards,
             clock=ports.clock,
             chance=ports.chance,
@@ -247,7 +258,7 @@ class Scheduler:
         """Run the loops of all shards together; raise the first failure of any loop. Runs until cancelled."""
         async with asyncio.TaskGroup() as together:
             following_commands = together.create_task(
-                self._job_commands_handler.run(), name="follow job-events"
+                self._job_commands_handler.run(), name="follow commands"
             )
             following_sources = together.create_task(self._sources_handler.run(), name="follow sources")
             checking_lost_pages = together.create_task(self._lost_pages_loop.run(), name="find lost pages")
@@ -329,6 +340,8 @@ class Scheduler:
             shard,
             log_reader=self._ports.log_reader,
             run_control=self._run_control,
+            command_records=self._command_records,
+            budgets=self._budgets,
             log_lock=self._log_lock,
             clock=self._ports.clock,
             chance=self._ports.chance,

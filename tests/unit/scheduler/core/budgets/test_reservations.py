@@ -418,3 +418,25 @@ def test_the_next_owner_reads_that_a_run_has_limits_here() -> None:
     assert told(budgets) == [("quota_wanted", 0)]
     assert reserve(budgets, 0, limits) is ReservationStatus.GRANTED
     assert list(budgets.ledger.budgets_of_shard(3)) == [KEY]
+
+
+DAY_MS = 86_400_000
+
+
+@pytest.mark.fault("B5", part="budgets of ended runs in memory")
+def test_budgets_of_ended_runs_are_forgotten_once_no_log_has_them() -> None:
+    budgets = granted(4, at_ms=1)
+    assert reserve(budgets, 1) is ReservationStatus.GRANTED
+
+    def forget(day: int, *, open_runs: frozenset[str] = frozenset()) -> bool:
+        budgets.forget_ended(3, open_runs, now_ms=day * DAY_MS, keep_ms=30 * DAY_MS)
+        return not budgets.ledger.is_known(KEY)
+
+    assert not forget(40)  # a request is in flight
+    use(budgets, 1)
+    assert not forget(41, open_runs=frozenset({"run"}))
+    assert not forget(42)
+    assert not forget(71)
+    assert not forget(72)
+    assert forget(73)
+    assert list(budgets.pending_claims(OWNER, now=1.0, now_ms=73 * DAY_MS)) == []

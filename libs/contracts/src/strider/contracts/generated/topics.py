@@ -107,6 +107,10 @@ def _shard_of_hosts(event: HostRecorded, shards: int) -> int:
     return shard_of_host(event.group, shards)
 
 
+def _key_of_job_commands(event: JobEvent) -> bytes | None:
+    return event.event_id.encode()
+
+
 def _key_of_job_events(event: JobEvent) -> bytes | None:
     return (event.job_id or event.group).encode()
 
@@ -655,14 +659,45 @@ INSIGHTS_DLQ: Final[Topic[DeadLetter]] = Topic(
 )
 """Messages that insights could not handle, with their original bytes and the reason."""
 
+JOB_COMMANDS: Final[Topic[JobEvent]] = Topic(
+    name="job-commands",
+    value=JobEvent,
+    schema_name="job-event.v1",
+    description="Commands in force about jobs, runs and hosts, and used-up budgets; the latest of each kind by subject.",
+    partitioner="key",
+    cleanup="compact",
+    writers=("scheduler", "person"),
+    readers=("scheduler", "person"),
+    max_bytes=65_536,
+    partitions=1,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "compact",
+        "delete.retention.ms": "604800000",
+        "max.message.bytes": "1048576",
+        "min.cleanable.dirty.ratio": "0.2",
+    },
+    key_of=_key_of_job_commands,
+    read_by=(
+        TopicReader("scheduler", mode="table"),
+        TopicReader("person", mode="table"),
+    ),
+    transactional=False,
+    key_name="event_id",
+    planned_writers=("api",),
+)
+"""Commands in force about jobs, runs and hosts, and used-up budgets; the latest of each kind by subject."""
+
 JOB_EVENTS: Final[Topic[JobEvent]] = Topic(
     name="job-events",
     value=JobEvent,
     schema_name="job-event.v1",
-    description="Commands (pause, cancel, block ...) and facts about jobs and hosts.",
+    description="Facts about jobs and hosts, such as claims to a budget; also commands of earlier versions.",
     partitioner="key",
     cleanup="delete",
-    writers=("scheduler", "person"),
+    writers=("scheduler",),
     readers=("scheduler", "person"),
     max_bytes=65_536,
     partitions=1,
@@ -682,9 +717,8 @@ JOB_EVENTS: Final[Topic[JobEvent]] = Topic(
     ),
     transactional=False,
     key_name="job_id or group",
-    planned_writers=("api",),
 )
-"""Commands (pause, cancel, block ...) and facts about jobs and hosts."""
+"""Facts about jobs and hosts, such as claims to a budget; also commands of earlier versions."""
 
 LINK_INGESTION_DLQ: Final[Topic[DeadLetter]] = Topic(
     name="link-ingestion-dlq",
@@ -1331,6 +1365,7 @@ TOPICS: Final[Mapping[str, Topic[Any]]] = {
         HOSTS,
         INDEXER_DLQ,
         INSIGHTS_DLQ,
+        JOB_COMMANDS,
         JOB_EVENTS,
         LINK_INGESTION_DLQ,
         LINKS_DISCOVERED,

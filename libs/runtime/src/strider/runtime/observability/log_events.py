@@ -313,13 +313,18 @@ FRONTIER_RECORD_UNREADABLE: Final = _error(
     "Frontier record unreadable", "A record of the frontier log cannot be decoded and is skipped."
 )
 JOB_COMMAND_RECEIVED: Final = _info(
-    "Job command received", "A person's command about a run or a host was read from job-events."
+    "Job command received", "A person's command about a run or a host was read."
 )
 JOB_EVENT_UNREADABLE: Final = _error(
-    "Job event unreadable", "A record of job-events cannot be decoded and is skipped."
+    "Job event unreadable", "A record of job-events or job-commands cannot be decoded and is skipped."
 )
 JOB_EVENTS_PAUSED: Final = _warning(
-    "Job events paused", "The topic job-events cannot be read; commands wait until it can."
+    "Job events paused",
+    "The topic job-events or job-commands cannot be read; commands wait until both can.",
+)
+COMMANDS_NOT_RECORDED_YET: Final = _warning(
+    "Commands not recorded yet",
+    "Used-up budgets or commands of earlier versions hold in memory; they are recorded later.",
 )
 LOST_PAGE_CHECK_PAUSED: Final = _warning(
     "Lost-page check paused", "A dependency is unavailable; the check runs again later."

@@ -1,4 +1,4 @@
-"""Feeds of the broadcast topics job-events and sources, which every scheduler reads whole.
+"""Feeds of job-events, job-commands and sources, which every scheduler reads whole.
 
 A feed reads a topic of one partition from its beginning, and continues after an outage where it stopped. A
 record that cannot be decoded is logged and skipped. Knows nothing of what events lead to.
@@ -12,7 +12,7 @@ from typing import Final, Generic, TypeVar
 from strider.contracts import DecodeError, Topic
 from strider.contracts.avro.codec import Codec
 from strider.contracts.generated.events import JobEvent, SourceSaved
-from strider.contracts.generated.topics import JOB_EVENTS, SOURCES
+from strider.contracts.generated.topics import JOB_COMMANDS, JOB_EVENTS, SOURCES
 from strider.messaging.errors import UnreadRange
 from strider.messaging.ports import Bus, Consumer, Record, TopicPartition
 from strider.messaging.unread_ranges import skip_unread
@@ -88,7 +88,7 @@ class TopicFeed(Generic[T]):
 
 
 class JobEventFeed(TopicFeed[JobEvent]):
-    """Commands and facts about runs and hosts. They age; their effects are in the frontier log."""
+    """Facts about runs and hosts, and commands of earlier versions; retention deletes them."""
 
     def __init__(self, bus: Bus, codec: Codec) -> None:
         super().__init__(
@@ -99,6 +99,18 @@ class JobEventFeed(TopicFeed[JobEvent]):
         )
 
 
+class JobCommandFeed(TopicFeed[tuple[str, JobEvent | None]]):
+    """Commands in force by their keys, as they are published and deleted."""
+
+    def __init__(self, bus: Bus, codec: Codec) -> None:
+        decoded = _decoder_of(codec, JOB_COMMANDS)
+
+        def read(record: Record) -> tuple[str, JobEvent | None]:
+            return _key_text(record), None if record.value is None else decoded(record)
+
+        super().__init__(bus, JOB_COMMANDS.name, read, unreadable_event=log_events.JOB_EVENT_UNREADABLE)
+
+
 class SourceFeed(TopicFeed[tuple[str, SourceSaved | None]]):
     """Sources by their ids, as they are saved and deleted."""
 
@@ -106,10 +118,13 @@ class SourceFeed(TopicFeed[tuple[str, SourceSaved | None]]):
         decoded = _decoder_of(codec, SOURCES)
 
         def read(record: Record) -> tuple[str, SourceSaved | None]:
-            name = (record.key or b"").decode("utf-8", "replace")
-            return name, None if record.value is None else decoded(record)
+            return _key_text(record), None if record.value is None else decoded(record)
 
         super().__init__(bus, SOURCES.name, read, unreadable_event=log_events.SOURCE_UNREADABLE)
+
+
+def _key_text(record: Record) -> str:
+    return (record.key or b"").decode("utf-8", "replace")
 
 
 E = TypeVar("E", JobEvent, SourceSaved)

@@ -1,15 +1,17 @@
-"""Handle job-events: apply commands about runs and hosts to every owned shard.
+"""Handle job-commands and job-events: apply commands to every owned shard.
 
-Reads the topic to its end before the first shard is taken over, so that no restart releases what was paused,
-and follows it from there. A manual block of a host is written to the shard's log, because commands are
-deleted by retention; the state of a run is looked up when one of its entries is due, and a sweep applies it
-to entries that would wait for long.
+Reads both topics to their ends before the first shard is taken over, so that no restart releases what was
+paused, and follows them from there. Commands are on job-commands, which keeps them as long as they are in
+force; those of earlier versions, and claims to budgets, are on job-events. A manual block of a host is
+written to the shard's log as well; the state of a run is looked up when one of its entries is due, and a
+sweep applies it to entries that would wait for long.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.partitioning import shard_of_host
@@ -20,12 +22,22 @@ from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.reservations import RunBudgets
+from strider.scheduler.core.runs.commands import exhausted_budget_event
 from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.shard.shard import OwnedShard
 
+from .command_records import RECORDING_SHARD, CommandRecords
 from .topic_follower import EventFeed, TopicFollower
 
 _log = logger("scheduler")
+
+
+@dataclass(frozen=True, slots=True)
+class JobFeeds:
+    """Feeds of both topics."""
+
+    events: EventFeed[JobEvent]
+    commands: EventFeed[tuple[str, JobEvent | None]]
 
 
 class JobCommandsHandler:
@@ -33,9 +45,10 @@ class JobCommandsHandler:
 
     def __init__(
         self,
-        feed: EventFeed[JobEvent],
+        feeds: JobFeeds,
         run_control: RunControl,
         budgets: RunBudgets,
+        records: CommandRecords,
         *,
         shards: int,
         clock: Clock,
@@ -44,19 +57,35 @@ class JobCommandsHandler:
         self._run_control = run_control
         self._ledger = budgets.ledger
         self._shards = shards
-        self._follower = TopicFollower(
-            feed, self._apply, paused_event=log_events.JOB_EVENTS_PAUSED, clock=clock, chance=chance
+        self._records = records
+        self._clock = clock
+        self._event_follower = TopicFollower(
+            feeds.events,
+            self._apply_events,
+            paused_event=log_events.JOB_EVENTS_PAUSED,
+            clock=clock,
+            chance=chance,
+        )
+        self._command_follower = TopicFollower(
+            feeds.commands,
+            self._apply_records,
+            paused_event=log_events.JOB_EVENTS_PAUSED,
+            clock=clock,
+            chance=chance,
         )
         self._owned: dict[int, OwnedShard] = {}
 
     async def catch_up(self) -> None:
         """Apply all commands published up to now; raises Unavailable."""
-        await self._follower.catch_up()
+        await self._event_follower.catch_up()
+        await self._command_follower.catch_up()
 
     async def add_shard(self, shard: OwnedShard) -> None:
         """Apply all blocks to a shard that was just taken over, and notify it from now on."""
         self._owned[shard.number] = shard
         shard.sweep_requests.for_queues = True
+        if shard.number == RECORDING_SHARD:
+            await self._records.record_all()
         await self._block_groups(
             shard, [name for name in self._run_control.manual_blocks if self._shard_of(name) == shard.number]
         )
@@ -66,8 +95,30 @@ class JobCommandsHandler:
         self._owned.pop(number, None)
 
     async def run(self) -> None:
-        """Follow the topic."""
-        await self._follower.run()
+        """Follow both topics."""
+        async with asyncio.TaskGroup() as together:
+            together.create_task(self._event_follower.run(), name="follow job-events")
+            together.create_task(self._command_follower.run(), name="follow job-commands")
+
+    async def _apply_records(self, records: Sequence[tuple[str, JobEvent | None]]) -> None:
+        """Apply records of job-commands: of each key the last one."""
+        latest: dict[str, JobEvent | None] = {}
+        for key, event in records:
+            latest.pop(key, None)
+            latest[key] = event
+        for key, event in latest.items():
+            deleted = self._records.table.apply(key, event)
+            if deleted is not None:
+                self._run_control.forget(deleted)
+        await self._apply([event for event in latest.values() if event is not None])
+
+    async def _apply_events(self, events: Sequence[JobEvent]) -> None:
+        """Apply job-events: claims to budgets, and commands of earlier versions."""
+        for event in events:
+            if event.is_wish:
+                self._records.table.note_unrecorded(event)
+        await self._apply(events)
+        await self._records.record_facts()
 
     async def _apply(self, events: Sequence[JobEvent]) -> None:
         parts = {
@@ -80,6 +131,8 @@ class JobCommandsHandler:
         spent = [key for key in parts if self._mark_exhausted(key)]
         changed = [event for event in events if self._run_control.apply(event)]
         for event in changed:
+            if not event.is_wish:
+                continue
             about = {"job": event.job_id, "run": event.execution_id, "group": event.group}
             _log.emit(log_events.JOB_COMMAND_RECEIVED, what=event.what, by=event.by, **about)
         groups = {event.group for event in changed if event.group}
@@ -95,6 +148,10 @@ class JobCommandsHandler:
         if is_new:
             run, crawl_spec = key
             _log.emit(log_events.BUDGET_EXHAUSTED, run=run, crawl_spec=crawl_spec, of=measure)
+            now_ms = round(self._clock.now().timestamp() * 1000)
+            self._records.table.note_unrecorded(
+                exhausted_budget_event(run, crawl_spec, measure, now_ms=now_ms)
+            )
         return is_new
 
     async def _block_groups(self, shard: OwnedShard, names: Iterable[str]) -> None:

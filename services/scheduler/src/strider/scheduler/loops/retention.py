@@ -14,6 +14,7 @@ from collections.abc import Container, Mapping
 from typing import Final
 
 from strider.contracts.generated.events import HostRecorded
+from strider.contracts.generated.topics import JOB_EVENTS
 from strider.contracts.ids import ADHOC_JOB_ID, seen_scope
 from strider.frontier.models import RunEntryCounts
 from strider.messaging.errors import ShardFenced, Unavailable
@@ -23,7 +24,9 @@ from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.scheduler.core.hosts.host_state import is_record_over
 from strider.scheduler.core.hosts.run_hosts import marker_scope
+from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.runs.control import RunControl
+from strider.scheduler.handlers.command_records import RECORDING_SHARD, CommandRecords
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import FrontierLogReader
 from strider.scheduler.shard.shard import OwnedShard
@@ -33,6 +36,9 @@ HOSTS_PER_PASS: Final = 50_000
 
 RETRY_SECONDS: Final = 60.0
 """Interval after a failed pass."""
+
+CLAIMS_KEPT_MS: Final = int(JOB_EVENTS.config["retention.ms"])
+"""How long claims to budgets stay in the log."""
 
 _log = logger("scheduler")
 
@@ -46,6 +52,8 @@ class RetentionLoop:
         *,
         log_reader: FrontierLogReader,
         run_control: RunControl,
+        command_records: CommandRecords,
+        budgets: RunBudgets,
         log_lock: asyncio.Lock,
         clock: Clock,
         chance: RandomSource,
@@ -55,6 +63,8 @@ class RetentionLoop:
         self._options: SchedulerOptions = shard.options
         self._log_reader = log_reader
         self._run_control = run_control
+        self._command_records = command_records
+        self._budgets = budgets
         self._log_lock = log_lock
         self._clock = clock
         self._chance = chance
@@ -82,9 +92,17 @@ class RetentionLoop:
             deleted = await self._write_tombstones(open_groups)
             hosts = await self._forget_hosts(open_groups)
         runs = await self._forget_runs()
-        if deleted or hosts or runs:
+        commands = 0
+        if self._shard.number == RECORDING_SHARD:
+            commands = await self._command_records.delete_ended(self._shard.clock.now_ms())
+        if deleted or hosts or runs or commands:
             _log.emit(
-                log_events.SHARD_CLEANED, shard=self._shard.number, entries=deleted, hosts=hosts, runs=runs
+                log_events.SHARD_CLEANED,
+                shard=self._shard.number,
+                entries=deleted,
+                hosts=hosts,
+                runs=runs,
+                commands=commands,
             )
 
     async def _write_tombstones(self, open_groups: set[str]) -> int:
@@ -138,6 +156,12 @@ class RetentionLoop:
             scopes = [seen_scope(job, "") for job in self._run_control.dropped_jobs if job != ADHOC_JOB_ID]
             scopes += map(marker_scope, over)
             self._counts_before = counts
+            self._budgets.forget_ended(
+                shard.number,
+                {run for run, count in counts.items() if count.open},
+                now_ms=shard.clock.now_ms(),
+                keep_ms=max(round(self._options.keep_closed_seconds * 1000), CLAIMS_KEPT_MS),
+            )
             if not (over or scopes):
                 return 0
             return await shard.working_set.forget_executions(shard.number, shard.epoch, over, scopes=scopes)

@@ -1,11 +1,11 @@
-"""Budgets of one shard: reserve, publish claims, recount after a takeover -> job-events."""
+"""Budgets of one shard: reserve, publish claims, recount -> job-events, job-commands."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
-from strider.contracts.generated.topics import JOB_EVENTS
+from strider.contracts.generated.topics import JOB_COMMANDS, JOB_EVENTS
 from strider.contracts.ids import entry_id
 from strider.frontier.models import Lease
 from strider.messaging.effects import Publish
@@ -21,6 +21,7 @@ from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.limits import BudgetLimits
 from strider.scheduler.core.budgets.reservations import ReservationRequest, RunBudgets
 from strider.scheduler.core.release.decision import ReleaseDecision, apply_budget
+from strider.scheduler.core.runs.commands import exhausted_budget_event
 from strider.scheduler.core.runs.control import RunControl
 from strider.urls import host_of
 
@@ -75,13 +76,17 @@ class ShardBudget:
         now_ms = self._shard.clock.now_ms()
         claims = self._budgets.pending_claims(self._owner, now=self._clock.monotonic(), now_ms=now_ms)
         await self._publisher.publish([Publish(JOB_EVENTS, claim) for claim in claims])
-        for key in list(self._budgets.budgets_out_of_time(self._shard.number, now_ms=now_ms)):
+        out_of_time = set(self._budgets.budgets_out_of_time(self._shard.number, now_ms=now_ms))
+        for key in out_of_time:
+            if not self._run_control.is_budget_exhausted(*key):
+                fact = exhausted_budget_event(*key, "seconds", now_ms=now_ms)
+                await self._publisher.publish([Publish(JOB_COMMANDS, fact)])
             if self._run_control.mark_budget_exhausted(*key, "seconds"):
                 run, crawl_spec = key
                 _log.emit(log_events.BUDGET_EXHAUSTED, run=run, crawl_spec=crawl_spec, of="seconds")
-            if key not in self._swept:
-                self._swept.add(key)
-                self._shard.sweep_requests.for_queues = True
+        if out_of_time - self._swept:
+            self._shard.sweep_requests.for_queues = True
+        self._swept = out_of_time
 
     async def recount(self) -> None:
         """Recount what was spent before the takeover; runs without a budget continue meanwhile."""

@@ -133,6 +133,8 @@ class BudgetLedger:
     def __init__(self) -> None:
         self._pools: dict[BudgetKey, dict[BudgetMeasure, BudgetPool]] = {}
         self._began_ms: dict[BudgetKey, int] = {}
+        self._claimed_ms: dict[BudgetKey, int] = {}
+        """Time of the latest claim."""
 
     def apply(self, event: JobEvent) -> bool:
         """Apply an event; return whether it changed a budget."""
@@ -140,6 +142,7 @@ class BudgetLedger:
             return False
         key = BudgetKey(event.execution_id, event.crawl_spec_id)
         pools = self._pools.setdefault(key, {measure: BudgetPool() for measure in BudgetMeasure})
+        self._claimed_ms[key] = max(event.at_ms, self._claimed_ms.get(key, 0))
         began_ms = event.counts.get(STARTED_COUNT) or event.at_ms
         self._began_ms[key] = min(began_ms, self._began_ms.get(key, began_ms))
         applied = {measure: pool.apply(event, measure) for measure, pool in pools.items()}
@@ -166,6 +169,19 @@ class BudgetLedger:
         """Return the measure that is exhausted; empty while something of each is left."""
         pools = self._pools.get(key, {})
         return next((measure.value for measure, pool in pools.items() if pool.is_exhausted), "")
+
+    def budgets_claimed_before(self, before_ms: int) -> list[BudgetKey]:
+        """Return the budgets whose latest claim is older."""
+        return [key for key, claimed_ms in self._claimed_ms.items() if claimed_ms < before_ms]
+
+    def is_known(self, key: BudgetKey) -> bool:
+        """Whether there is a claim to a budget."""
+        return key in self._claimed_ms
+
+    def forget(self, key: BudgetKey) -> None:
+        """Forget a budget whose claims the log no longer has."""
+        for by_key in (self._pools, self._began_ms, self._claimed_ms):
+            by_key.pop(key, None)
 
     def budgets_of_shard(self, shard: int) -> Iterator[BudgetKey]:
         """Yield the budgets for which a shard has published a claim."""

@@ -11,7 +11,7 @@ and domains belong to one shard, so their limits need no other shard.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf
@@ -218,6 +218,26 @@ class RunBudgets:
         self._recounts.pop(shard, None)
         for name in [name for name in self._usages if name[0] == shard]:
             del self._usages[name]
+
+    def forget_ended(self, shard: int, open_runs: Container[str], *, now_ms: int, keep_ms: int) -> None:
+        """Forget budgets of ended runs, once neither frontier nor job-events has anything of them.
+
+        Called for each owned shard, at intervals, with its runs that have open entries. A budget is forgotten
+        when none of the shards has used it for so long; a restart would not find it either.
+        """
+        latest_use: dict[BudgetKey, int] = {}
+        for (held_by, key), usage in self._usages.items():
+            if held_by == shard:
+                is_in_use = key.execution_id in open_runs or bool(usage.reservations)
+                usage.idle_since_ms = 0 if is_in_use else usage.idle_since_ms or now_ms
+            latest_use[key] = max(latest_use.get(key, 0), usage.idle_since_ms or now_ms)
+        claimed = set(self.ledger.budgets_claimed_before(now_ms - keep_ms))
+        unclaimed = {key for key in latest_use if not self.ledger.is_known(key)}
+        ended = {key for key in claimed | unclaimed if latest_use.get(key, 0) + keep_ms < now_ms}
+        for name in [name for name in self._usages if name[1] in ended]:
+            del self._usages[name]
+        for key in ended:
+            self.ledger.forget(key)
 
     def pending_claims(self, owner: ShardOwner, *, now: float, now_ms: int) -> Iterator[JobEvent]:
         """Yield the claims that a shard has to publish."""

@@ -69,6 +69,8 @@ class ShardUsage:
     is_waiting: bool = False
     """Whether the last request was refused because the share is too small."""
     requested_at: float = 0.0
+    idle_since_ms: int = 0
+    """Since when the run has had nothing open in the shard; 0 while it has."""
     last_claim: tuple[object, ...] = ()
     last_claim_at: float = 0.0
     claims_published: int = 0

@@ -1,13 +1,14 @@
-"""Effective state of runs and manual blocks of hosts, by the commands read from job-events.
+"""Effective state of runs and manual blocks of hosts, by commands on job-commands.
 
     pause  ──▶ PAUSED     nothing of the run is fetched; it keeps its entries
     resume ──▶ RUNS
     cancel ──▶ CANCELLED  pending entries are dropped, later ones refused; cannot be undone
-    budget ──▶ SPENT      the same, without a command: the budget of a crawl spec of the run is exhausted
+    budget ──▶ SPENT      the same, by a fact: the budget of a crawl spec of the run is exhausted
     drop   ──▶ DROPPED    the same for a whole job, whose entries are forgotten
 
 A command for a job without a run applies to all of its runs. The last command in the order of the log counts;
-a repeat changes nothing. Knows nothing of entries, shards or stores.
+a repeat changes nothing, but a resume of what was never paused counts as a change: entries may
+sleep by a pause that is no longer known. Knows nothing of entries, shards or stores.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ CLOSE_REASONS: Final[Mapping[RunState, DecisionReason]] = {
 """Why pending entries of such a run are closed, and later ones refused; other states close nothing."""
 
 
-_STATE_BY_COMMAND: Final[Mapping[str, RunState]] = {
+STATE_COMMANDS: Final[Mapping[str, RunState]] = {
     JobEventKind.PAUSE: RunState.PAUSED,
     JobEventKind.RESUME: RunState.RUNS,
     JobEventKind.CANCEL: RunState.CANCELLED,
@@ -92,9 +93,11 @@ class RunControl:
 
     def apply(self, event: JobEvent) -> bool:
         """Apply an event; return whether it changed anything."""
+        if event.what == JobEventKind.BUDGET_USED_UP and event.execution_id:
+            return self.mark_budget_exhausted(event.execution_id, event.crawl_spec_id, event.reason)
         if not event.is_wish:
             return False
-        if (standing := _STATE_BY_COMMAND.get(event.what)) is not None:
+        if (standing := STATE_COMMANDS.get(event.what)) is not None:
             return self._apply_to_run(event, standing)
         if event.what == JobEventKind.BLOCK_HOST and event.group:
             block = ManualBlock(event.until_ms or FOREVER_MS, event.at_ms, event.by, event.reason)
@@ -109,6 +112,23 @@ class RunControl:
             return False
         self._exhausted[execution_id, crawl_spec_id] = RunDirective(RunState.SPENT, reason=measure)
         return True
+
+    def is_budget_exhausted(self, execution_id: str, crawl_spec_id: str) -> bool:
+        """Whether the budget of a run's crawl spec is marked as exhausted."""
+        return (execution_id, crawl_spec_id) in self._exhausted
+
+    def forget(self, event: JobEvent) -> None:
+        """Forget a command about a run whose record was deleted."""
+        run, state = event.execution_id, STATE_COMMANDS.get(event.what)
+        if event.what == JobEventKind.BUDGET_USED_UP:
+            self._exhausted.pop((run, event.crawl_spec_id), None)
+        elif state is not None and run in self._runs and self._runs[run].state is state:
+            del self._runs[run]
+
+    @property
+    def paused_runs(self) -> list[str]:
+        """Return the runs that are paused by a command of their own."""
+        return [run for run, directive in self._runs.items() if directive.state is RunState.PAUSED]
 
     @property
     def dropped_jobs(self) -> list[str]:
@@ -141,8 +161,10 @@ class RunControl:
         directives, name = (
             (self._runs, event.execution_id) if event.execution_id else (self._jobs, event.job_id)
         )
-        current = directives.get(name, NO_DIRECTIVE).state
-        if not name or current is state or _STRICTNESS[current] >= max(_IRREVERSIBLE, _STRICTNESS[state]):
+        known = directives.get(name)
+        current = NO_DIRECTIVE.state if known is None else known.state
+        is_repeat = known is not None and current is state
+        if not name or is_repeat or _STRICTNESS[current] >= max(_IRREVERSIBLE, _STRICTNESS[state]):
             return False
         if state is RunState.DROPPED and event.execution_id:
             return False  # only a job is dropped, never a single run

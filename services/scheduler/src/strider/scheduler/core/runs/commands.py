@@ -1,0 +1,107 @@
+"""Commands in force: the last one of each kind about each subject.
+
+The topic job-commands keeps them by key:
+
+    pause, resume              one key for each run or job: the last one counts
+    block_host, unblock_host   one key for each host group: the last one counts
+    cancel, drop               keys of their own: they cannot be undone
+    budget_used_up             a fact, one key for each run and crawl spec
+
+A command about a run ends when the run has nothing open in any shard and the command is old. A pause in force
+stays, and so do commands about jobs and hosts, which concern what comes later as well: one record each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import Final
+
+from strider.contracts.generated.enums import JobEvent as JobEventKind
+from strider.contracts.generated.events import JobEvent
+from strider.contracts.ids import command_id
+
+from .control import STATE_COMMANDS
+
+_KEPT_KINDS: Final = frozenset(
+    {
+        *STATE_COMMANDS,
+        JobEventKind.BLOCK_HOST,
+        JobEventKind.UNBLOCK_HOST,
+        JobEventKind.BUDGET_USED_UP,
+    }
+)
+
+
+def with_command_id(event: JobEvent) -> JobEvent:
+    """Return a command with the id that is its key on job-commands."""
+    return replace(
+        event,
+        event_id=command_id(
+            event.what,
+            job_id=event.job_id,
+            execution_id=event.execution_id,
+            crawl_spec_id=event.crawl_spec_id,
+            group=event.group,
+        ),
+    )
+
+
+def exhausted_budget_event(execution_id: str, crawl_spec_id: str, measure: str, *, now_ms: int) -> JobEvent:
+    """Return the fact that a budget is used up."""
+    return with_command_id(
+        JobEvent(
+            event_id="",
+            what=JobEventKind.BUDGET_USED_UP.value,
+            is_wish=False,
+            at_ms=now_ms,
+            by="scheduler",
+            execution_id=execution_id,
+            crawl_spec_id=crawl_spec_id,
+            reason=measure,
+        )
+    )
+
+
+class CommandTable:
+    """Records of job-commands by key, and commands that only job-events has."""
+
+    def __init__(self) -> None:
+        self._recorded: dict[str, JobEvent] = {}
+        self._unrecorded: dict[str, JobEvent] = {}
+
+    def apply(self, key: str, event: JobEvent | None) -> JobEvent | None:
+        """Apply a record or a tombstone; return the command that a tombstone deletes."""
+        before = self._recorded.pop(key, None)
+        if event is None:
+            return before
+        self._recorded[key] = event
+        self._unrecorded.pop(key, None)
+        return None
+
+    def note_unrecorded(self, event: JobEvent) -> None:
+        """Keep a command or fact to be recorded, unless a record about the same subject exists."""
+        kept = with_command_id(event)
+        if event.what in _KEPT_KINDS and kept.event_id not in self._recorded:
+            self._unrecorded[kept.event_id] = kept
+
+    @property
+    def unrecorded(self) -> list[JobEvent]:
+        """Commands and facts that have no record yet."""
+        return list(self._unrecorded.values())
+
+    def ended_keys(
+        self, *, before_ms: int, open_runs: AbstractSet[str], paused_runs: Iterable[str]
+    ) -> list[str]:
+        """Return the keys of commands that have ended, in the order in which they may be deleted.
+
+        The strictest command of a run comes last: whatever a crash leaves is as strict as before.
+        """
+        kept_runs = open_runs | set(paused_runs)
+        ended = [
+            (event.what != JobEventKind.PAUSE, event.what == JobEventKind.CANCEL, key)
+            for key, event in self._recorded.items()
+            if event.execution_id and event.at_ms < before_ms and event.execution_id not in kept_runs
+        ]
+        return [key for *_, key in sorted(ended)]

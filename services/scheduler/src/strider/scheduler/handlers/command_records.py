@@ -1,0 +1,81 @@
+"""Record commands and used-up budgets on job-commands, and delete those that have ended.
+
+Commands of earlier versions, and claims to budgets, are on job-events, which retention deletes. What follows
+from them is recorded here before that. Every scheduler may record a used-up budget, as it cannot be undone;
+commands of earlier versions are recorded by the owner of shard 0 alone, so that none of two schedulers
+repeats an old one behind a new one. The same owner deletes what has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from typing import Protocol
+
+from strider.contracts.generated.events import JobEvent
+from strider.contracts.generated.topics import JOB_COMMANDS
+from strider.messaging.effects import Publish, PublishRaw
+from strider.messaging.errors import Unavailable
+from strider.runtime.observability import log_events
+from strider.runtime.observability.logging import logger
+from strider.runtime.publishing.publisher import EventPublisher
+from strider.scheduler.core.runs.commands import CommandTable
+from strider.scheduler.core.runs.control import RunControl
+
+RECORDING_SHARD = 0
+"""Shard whose owner records commands of earlier versions, and deletes what has ended."""
+
+_log = logger("scheduler")
+
+
+class OpenRunsSource(Protocol):
+    """Source of the runs that have open entries anywhere."""
+
+    async def read_open_runs(self) -> AbstractSet[str] | None:
+        """Return the runs with open entries; None where a shard is not ready. Raises Unavailable."""
+
+
+class CommandRecords:
+    """Writes job-commands."""
+
+    def __init__(
+        self,
+        run_control: RunControl,
+        *,
+        publisher: EventPublisher,
+        open_runs: OpenRunsSource | None,
+        keep_seconds: float,
+    ) -> None:
+        """Create the writer; without a source of open runs nothing is deleted."""
+        self.table = CommandTable()
+        self._run_control = run_control
+        self._publisher = publisher
+        self._open_runs = open_runs
+        self._keep_ms = round(keep_seconds * 1000)
+
+    async def record_facts(self) -> None:
+        """Record used-up budgets; what fails is repeated with the next call."""
+        await self._record([event for event in self.table.unrecorded if not event.is_wish])
+
+    async def record_all(self) -> None:
+        """Record commands of earlier versions as well; only by the owner of the recording shard."""
+        await self._record(self.table.unrecorded)
+
+    async def delete_ended(self, now_ms: int) -> int:
+        """Delete commands that have ended; return how many. Only by the owner of the recording shard."""
+        await self.record_all()
+        open_runs = None if self._open_runs is None else await self._open_runs.read_open_runs()
+        if open_runs is None:
+            return 0
+        keys = self.table.ended_keys(
+            before_ms=now_ms - self._keep_ms,
+            open_runs=open_runs,
+            paused_runs=self._run_control.paused_runs,
+        )
+        await self._publisher.publish([PublishRaw(JOB_COMMANDS, key.encode(), None) for key in keys])
+        return len(keys)
+
+    async def _record(self, events: list[JobEvent]) -> None:
+        try:
+            await self._publisher.publish([Publish(JOB_COMMANDS, event) for event in events])
+        except Unavailable as failure:
+            _log.emit(log_events.COMMANDS_NOT_RECORDED_YET, commands=len(events), why=str(failure))
