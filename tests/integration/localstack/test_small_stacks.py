@@ -308,6 +308,27 @@ def test_no_other_account_can_read_what_a_stack_writes(place: Path) -> None:
     assert found == {}
 
 
+@pytest.mark.fault("B5", part="memory of Valkey")
+def test_valkey_has_a_limit_of_memory_and_evicts_nothing(place: Path) -> None:
+    """Without a limit the working set is never full, and the machine's memory is."""
+    with a_stack(place, "--only", "redis") as command:
+        client = redis.Redis.from_url(command.status("--show-secrets")["endpoints"]["redis"])
+        memory = client.info("memory")
+        client.close()
+
+    assert (memory["maxmemory"], memory["maxmemory_policy"]) == (1024 * 1024**2, "noeviction")
+
+
+@pytest.mark.fault("B5", part="disk of Kafka")
+def test_topics_of_pages_take_what_fits_on_a_small_disk(place: Path) -> None:
+    with a_stack(place, "--only", "kafka") as command:
+        said = command.must("topics", "diff")
+        described = command.must("topics", "apply", "--dry-run", "--json")
+
+    assert "retention" not in said
+    assert json.loads(described)["alter"] == {}
+
+
 @pytest.mark.fault("A13", part="Valkey")
 def test_valkey_needs_the_password_and_refuses_to_be_emptied(place: Path) -> None:
     """Any account of the machine reaches its port."""

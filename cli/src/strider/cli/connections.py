@@ -71,6 +71,16 @@ class BrokerTarget:
     stack_headers_key: str = field(default="", repr=False)
     """Key of personal headers, likewise."""
 
+    is_local_stack: bool = False
+    """Whether the broker is that of the local stack."""
+
+    @property
+    def page_bytes(self) -> int:
+        """Bytes on disk for the topics of pages, by the settings; 0: as they are declared."""
+        from strider.localstack.plan.endpoints import page_bytes  # noqa: PLC0415  # as above
+
+        return page_bytes(self.settings, is_local_stack=self.is_local_stack)
+
     @property
     def shards(self) -> int:
         """Number of shards by the settings."""
@@ -260,7 +270,8 @@ def find_broker(bootstrap: str, environment: Mapping[str, str], directory: Path)
     if not is_own_broker:
         return BrokerTarget(connection, settings, allows)
     home = find_stack_directory(environment, directory)
-    return BrokerTarget(connection, settings, allows, read_owner_key(home), read_headers_key(home))
+    keys = read_owner_key(home), read_headers_key(home)
+    return BrokerTarget(connection, settings, allows, *keys, is_local_stack=True)
 
 
 def run_with_broker(bootstrap: str, work: Callable[[BrokerTarget], Coroutine[Any, Any, T]]) -> T:

@@ -19,6 +19,7 @@ from strider.messaging.topics import (
     diff_topics,
     select_topics,
 )
+from strider.messaging.topics.diff import limit_page_bytes
 
 CONFIG = {"cleanup.policy": "delete", "retention.ms": "1000"}
 ALL = declared_topics(TOPICS.values(), shards=12)
@@ -138,3 +139,30 @@ def test_example_topics_are_only_there_on_request() -> None:
 
     assert names(select_topics(examples=True)) - names(select_topics(examples=False)) >= {"echoes", "tallies"}
     assert names(select_topics(examples=True)) == set(TOPICS)
+
+
+@pytest.mark.fault("B5", part="pages on Kafka of the local stack")
+@pytest.mark.parametrize("gib", [2, 12, 100])
+def test_topics_of_pages_share_the_bytes_that_are_set(gib: int) -> None:
+    """A partition takes its retention and the segment that is written: together no more than is set."""
+    declared = declared_topics(TOPICS.values(), shards=12)
+
+    limited = {topic.name: topic for topic in limit_page_bytes(declared, gib * 1024**3)}
+
+    bounded = [topic for topic in limited.values() if "retention.bytes" in topic.config]
+    taken = sum(
+        topic.partitions * (int(topic.config["retention.bytes"]) + int(topic.config["segment.bytes"]))
+        for topic in bounded
+    )
+    assert 0.7 * gib * 1024**3 < taken <= gib * 1024**3
+    assert all(int(topic.config["segment.bytes"]) >= 1024**2 for topic in bounded)
+    assert [topic for topic in declared if topic.name not in {each.name for each in bounded}] == [
+        topic for name, topic in limited.items() if topic not in bounded
+    ]
+
+
+@pytest.mark.parametrize("total", [0, 10**15])
+def test_no_topic_becomes_larger_than_declared(total: int) -> None:
+    declared = declared_topics(TOPICS.values(), shards=12)
+
+    assert limit_page_bytes(declared, total) == declared

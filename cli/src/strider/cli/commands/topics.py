@@ -98,9 +98,12 @@ def apply(  # noqa: PLR0917  # options, which are given by name
     async def work(target: BrokerTarget) -> tuple[TopicApplyReport, AccessReport | None]:
         topics, connection, shards = select_topics(examples=examples), target.connection, target.shards
         if dry_run:
-            report = TopicApplyReport(*await compare_topics(connection, topics, shards=shards))
+            plan = await compare_topics(connection, topics, shards=shards, page_bytes=target.page_bytes)
+            report = TopicApplyReport(*plan)
         else:
-            report = await apply_topics(connection, topics, shards=shards, replication=replication)
+            report = await apply_topics(
+                connection, topics, shards=shards, replication=replication, page_bytes=target.page_bytes
+            )
         if wanted.is_empty:
             return report, None
         return report, await apply_access(connection, topics, wanted, dry_run=dry_run)
@@ -121,7 +124,10 @@ def diff(bootstrap: Bootstrap = "", examples: Examples = False, as_json: AsJson 
 
     async def work(target: BrokerTarget) -> TopicApplyReport:
         topics = select_topics(examples=examples)
-        return TopicApplyReport(*await compare_topics(target.connection, topics, shards=target.shards))
+        plan = await compare_topics(
+            target.connection, topics, shards=target.shards, page_bytes=target.page_bytes
+        )
+        return TopicApplyReport(*plan)
 
     report = run_with_broker(bootstrap, work)
     if as_json:

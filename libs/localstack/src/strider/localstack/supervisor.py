@@ -28,7 +28,7 @@ from strider.storage.migrations import upgrade
 from .directories import StackDirectory
 from .errors import DeclarationConflict, StackNotReady
 from .logs import rotate
-from .plan.endpoints import common_settings, kafka_connection, mask_secrets
+from .plan.endpoints import common_settings, kafka_connection, mask_secrets, page_bytes
 from .plan.stack_plan import StackPlan
 from .process.child import ChildProcess
 from .process.identity import identify
@@ -62,7 +62,9 @@ async def apply_topics(servers: str, *, examples: bool, environment: Mapping[str
     topics = [topic for topic in TOPICS.values() if examples or topic.profile != EXAMPLE]
     try:
         connection = kafka_connection(servers, environment)
-        report = await apply(connection, topics, shards=common_settings(environment).run.shards)
+        settings = common_settings(environment)
+        limit = page_bytes(settings, is_local_stack=True)
+        report = await apply(connection, topics, shards=settings.run.shards, page_bytes=limit)
     except InfrastructureError as failure:
         raise StackNotReady("topics", str(failure)) from failure
     if report.plan.refused:

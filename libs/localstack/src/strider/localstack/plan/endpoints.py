@@ -54,6 +54,17 @@ _BETWEEN_ADDRESSES: Final = re.compile(r",(?=[a-z][a-z0-9+.-]*://)")
 SECURITY_VARIABLE: Final = "KAFKA_SECURITY_PROTOCOL"
 
 
+LOCAL_PAGES_GB: Final = 12
+"""GiB for topics of pages on the broker of the local stack, where no setting says more."""
+
+GIB: Final = 1024**3
+
+
+def page_bytes(settings: ServiceSettings, *, is_local_stack: bool) -> int:
+    """Return the bytes on disk for topics of pages; 0: as they are declared."""
+    return round((settings.kafka.pages_gb or (LOCAL_PAGES_GB if is_local_stack else 0)) * GIB)
+
+
 def external_endpoints(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the endpoints that the environment names: they replace servers of ours."""
     return {name: environment[variable] for name, variable in VARIABLES.items() if environment.get(variable)}

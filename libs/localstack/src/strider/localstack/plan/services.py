@@ -49,7 +49,9 @@ SERVICE_STOP_SECONDS: Final = 25.0
 """More than the time that a service takes to finish its work."""
 HEALTH_TIMEOUT_SECONDS: Final = 2.0
 MAX_REASON_CHARACTERS: Final = 200
-STACK_VARIABLES: Final = frozenset({"STRIDER_HOME", "STRIDER_CACHE", "STRIDER_JARS_URL"})
+STACK_VARIABLES: Final = frozenset(
+    {"STRIDER_HOME", "STRIDER_CACHE", "STRIDER_JARS_URL", "STRIDER_REDIS_MEMORY_MB"}
+)
 """Settings of the stack, which a service would refuse as unknown."""
 OWNER_KEY_VARIABLE: Final = "STRIDER_OWNER_KEY"
 KEYED_SERVICES: Final = frozenset({"api", "link-ingestion"})

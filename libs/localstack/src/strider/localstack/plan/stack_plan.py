@@ -20,6 +20,7 @@ from strider.localstack.servers.factory import (
     build_kafka,
     build_postgres,
     build_valkey,
+    redis_memory_mb,
 )
 from strider.localstack.servers.object_store import object_store_url
 from strider.localstack.servers.ports import choose_ports
@@ -145,7 +146,12 @@ class StackPlan:
             "postgres": lambda: build_postgres(
                 place("postgres"), ports=ports, password=self._database_password()
             ),
-            "redis": lambda: build_valkey(place("redis"), ports=ports, password=self._password("redis")),
+            "redis": lambda: build_valkey(
+                place("redis"),
+                ports=ports,
+                password=self._password("redis"),
+                memory_mb=redis_memory_mb(self.environment),
+            ),
         }
 
     def _database_password(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Protocol
 
+from strider.localstack.errors import SetupFailure
 from strider.localstack.process.monitor import ManagedProcess
 from strider.localstack.process.os_user import (
     OsUser,
@@ -41,6 +42,10 @@ PORT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "redis": ("redis",),
 }
 """Names of the ports of each server."""
+
+REDIS_MEMORY_VARIABLE: Final = "STRIDER_REDIS_MEMORY_MB"
+REDIS_MEMORY_MB: Final = 1024
+LEAST_REDIS_MEMORY_MB: Final = 64
 
 TopicApplyReport = Callable[[str], None]
 
@@ -89,9 +94,29 @@ def build_postgres(
     )
 
 
-def build_valkey(directory: Path, *, ports: Mapping[str, int], password: str = "") -> ValkeyServer:
+def build_valkey(
+    directory: Path, *, ports: Mapping[str, int], password: str = "", memory_mb: int = 0
+) -> ValkeyServer:
     """Return the server of the working set."""
-    return ValkeyServer(directory=directory, port=ports["redis"], program=find_valkey(), password=password)
+    return ValkeyServer(
+        directory=directory,
+        port=ports["redis"],
+        program=find_valkey(),
+        password=password,
+        memory_mb=memory_mb,
+    )
+
+
+def redis_memory_mb(environment: Mapping[str, str]) -> int:
+    """Return the `maxmemory` of Valkey in MB; raises SetupFailure where the variable is no such number."""
+    text = environment.get(REDIS_MEMORY_VARIABLE, "") or str(REDIS_MEMORY_MB)
+    if not (text.isascii() and text.isdecimal()) or int(text) < LEAST_REDIS_MEMORY_MB:
+        raise SetupFailure(
+            f"{REDIS_MEMORY_VARIABLE} is {text!r}, which is no number of megabytes from "
+            f"{LEAST_REDIS_MEMORY_MB} on",
+            remedy=f"set it to a number such as {REDIS_MEMORY_MB}, or unset it",
+        )
+    return int(text)
 
 
 def _accessible_directory(directory: Path, account: OsUser) -> Path:

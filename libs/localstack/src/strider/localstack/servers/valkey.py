@@ -28,6 +28,8 @@ class ValkeyServer:
     program: Path
     password: str = ""
     """Empty: every client may do everything (tests only)."""
+    memory_mb: int = 0
+    """Its `maxmemory`, from which on it refuses writes; 0: no limit (tests only)."""
     name: str = "redis"
 
     @property
@@ -54,6 +56,10 @@ class ValkeyServer:
             "yes",
             "--appendfsync",
             "everysec",
+            "--maxmemory",
+            f"{self.memory_mb}mb",
+            "--maxmemory-policy",
+            "noeviction",
         )
         return LaunchSpec(
             name=self.name,

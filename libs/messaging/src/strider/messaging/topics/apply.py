@@ -18,7 +18,7 @@ from strider.messaging.kafka.connection import KafkaConnection
 from strider.messaging.ports import TopicPartition
 
 from .admin import BROKER_DEFAULT, TopicAdmin
-from .diff import DeclaredTopic, ExistingTopic, TopicPlan, declared_topics, diff_topics
+from .diff import DeclaredTopic, ExistingTopic, TopicPlan, declared_topics, diff_topics, limit_page_bytes
 
 RECORD_LIMIT: Final = "max.decompressed.message.bytes"
 """Of Kafka 4.4 and later: size of a record, decompressed, above which the broker refuses its batch."""
@@ -44,11 +44,11 @@ class TopicApplyReport:
 
 
 async def compare_topics(
-    connection: KafkaConnection, topics: Iterable[Topic[Any]], *, shards: int
+    connection: KafkaConnection, topics: Iterable[Topic[Any]], *, shards: int, page_bytes: int = 0
 ) -> tuple[TopicPlan, Mapping[str, int]]:
     """Return what applying would do: the plan, and groups with the number of offsets that they lack."""
     async with TopicAdmin.open(connection) as broker:
-        declared = await _declared(broker, connection, topics, shards=shards)
+        declared = await _declared(broker, connection, topics, shards=shards, page_bytes=page_bytes)
         found = await broker.describe()
         plan = diff_topics(declared, found)
         counts = _partition_counts(declared) | _partition_counts(found)
@@ -62,10 +62,14 @@ async def apply_topics(
     *,
     shards: int,
     replication: int = BROKER_DEFAULT,
+    page_bytes: int = 0,
 ) -> TopicApplyReport:
-    """Create, alter and commit what is missing; refused changes stand in the report."""
+    """Create, alter and commit what is missing; refused changes stand in the report.
+
+    `page_bytes` bounds the topics that are bounded by bytes, all together; 0: as they are declared.
+    """
     async with TopicAdmin.open(connection) as broker:
-        declared = await _declared(broker, connection, topics, shards=shards)
+        declared = await _declared(broker, connection, topics, shards=shards, page_bytes=page_bytes)
         plan = diff_topics(declared, await broker.describe())
         if plan.create:
             await broker.create(plan.create, replication=replication)
@@ -77,13 +81,18 @@ async def apply_topics(
 
 
 async def _declared(
-    broker: TopicAdmin, connection: KafkaConnection, topics: Iterable[Topic[Any]], *, shards: int
+    broker: TopicAdmin,
+    connection: KafkaConnection,
+    topics: Iterable[Topic[Any]],
+    *,
+    shards: int,
+    page_bytes: int,
 ) -> tuple[DeclaredTopic, ...]:
     """Return the declared topics; a broker that can bound decompressed records gets the readers' bound.
 
     A record beyond it is then refused to its producer. The bound of readers remains: it is for whole batches.
     """
-    declared = declared_topics(topics, shards=shards)
+    declared = limit_page_bytes(declared_topics(topics, shards=shards), page_bytes)
     limit = str(connection.max_decompressed_batch_bytes)
     if not await broker.knows_setting(RECORD_LIMIT, limit):
         return declared

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from strider.contracts import Topic
 from strider.contracts.generated.topics import SERVICES, TOPICS
 
 _INTERNAL: Final = "__"
+_RETENTION: Final = "retention.bytes"
+_SEGMENT: Final = "segment.bytes"
+_MESSAGE: Final = "max.message.bytes"
+_PARTS_OF_SEGMENT: Final = 5
+"""This part of a partition's bytes is its active segment, which retention does not delete."""
 _CHANGELOG_TOPIC: Final = re.compile(rf"(?:{'|'.join(map(re.escape, SERVICES))})-.+-changelog")
 """Topics in which a service keeps a table for itself; it creates the topic, and no other service reads it."""
 
@@ -94,6 +99,33 @@ def declared_topics(topics: Iterable[Topic[Any]], *, shards: int) -> tuple[Decla
         )
         for topic in sorted(topics, key=lambda topic: topic.name)
     )
+
+
+def limit_page_bytes(declared: Sequence[DeclaredTopic], total_bytes: int) -> tuple[DeclaredTopic, ...]:
+    """Bound the disk that topics with a declared number of bytes take together, without replicas.
+
+    Each keeps its part of the declared sum. A partition takes one segment more than its retention, so a fifth
+    of its part is the segment. 0 bytes change nothing, and nothing becomes larger than declared.
+    """
+    wanted = sum(int(topic.config.get(_RETENTION, 0)) * topic.partitions for topic in declared)
+    if not total_bytes or total_bytes >= wanted:
+        return tuple(declared)
+    return tuple(
+        replace(topic, config=_limited(topic.config, total_bytes / wanted))
+        if _RETENTION in topic.config
+        else topic
+        for topic in declared
+    )
+
+
+def _limited(config: Mapping[str, str], share: float) -> Mapping[str, str]:
+    part = int(int(config[_RETENTION]) * share)
+    segment = max(part // _PARTS_OF_SEGMENT, int(config[_MESSAGE]))
+    return {
+        **config,
+        _RETENTION: str(max(part - segment, segment)),
+        _SEGMENT: str(min(segment, int(config.get(_SEGMENT, segment)))),
+    }
 
 
 def diff_topics(declared: Sequence[DeclaredTopic], found: Iterable[ExistingTopic]) -> TopicPlan:

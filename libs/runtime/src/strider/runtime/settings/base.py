@@ -96,6 +96,8 @@ class KafkaSettings(SettingsArea):
     """Password of that key."""
     session_timeout_seconds: Annotated[PositiveSeconds, EnvironmentVariable("KAFKA_SESSION_TIMEOUT")] = 45.0
     """How long a consumer may be silent before its partitions go to others; brokers accept 6 s or more."""
+    pages_gb: Annotated[float, Field(ge=0)] = 0.0
+    """GiB of disk for topics of pages, all together, as `strider topics apply` sets them; 0: as declared."""
 
     @model_validator(mode="after")
     def _login_is_complete(self) -> Self:

@@ -63,6 +63,7 @@ COMMAND_VARIABLES: Final = MappingProxyType(
         "STRIDER_HOME": "Folder of the local stack's data, logs and state, instead of .strider.",
         "STRIDER_CACHE": "Folder of the local stack's downloads, shared by checkouts.",
         "STRIDER_JARS_URL": "URL of the Java archives for the local stack, instead of the public one.",
+        "STRIDER_REDIS_MEMORY_MB": "Memory of the local stack's Valkey in MB (1024): its maxmemory.",
         "STRIDER_API_PORT": "Port of the API in the local stack.",
     }
 )
