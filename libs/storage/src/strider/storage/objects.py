@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import date, timedelta
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -48,6 +48,7 @@ T = TypeVar("T")
 
 _REFERENCE: Final = re.compile(r"\d{4}-\d{2}-\d{2}/([0-9a-f]{2})/(\1[0-9a-f]{62})")
 
+_DAY: Final = re.compile(r"(?:^|/)(\d{4}-\d{2}-\d{2})/?$")
 _RETRY: Final[Any] = {
     "max_retries": 2,
     "retry_timeout": timedelta(seconds=10),
@@ -103,6 +104,34 @@ class DeadLetterObjectStore:
             raise ObjectCorrupt(f"{reference} has other content than its hash says ({len(content)} bytes)")
         return content
 
+    async def days(self) -> list[date]:
+        """Return the days of which objects are stored, in order."""
+        names = await self._listed(obstore.list_with_delimiter, None)
+        found = {match[1] for name in names["common_prefixes"] if (match := _DAY.search(name))}
+        return sorted(date.fromisoformat(name) for name in found)
+
+    async def references_of(self, day: date) -> AsyncIterator[list[str]]:
+        """Yield the references of a day, some at a time."""
+        chunks = iter(await self._listed(obstore.list, f"{day:%Y-%m-%d}/"))
+        while (chunk := await self._listed(_next_chunk, chunks)) is not None:
+            yield [found["path"] for found in chunk if _REFERENCE.fullmatch(found["path"])]
+
+    async def delete(self, references: Sequence[str]) -> None:
+        """Delete objects; one that is missing is no failure."""
+        for reference in references:
+            try:
+                await self._call(obstore.delete, self._store, reference)
+            except (exceptions.NotFoundError, FileNotFoundError):
+                continue
+            except (exceptions.BaseError, OSError) as failure:
+                raise _translate_error(failure) from failure
+
+    async def _listed(self, function: Callable[..., T], *args: Any) -> T:
+        try:
+            return await self._call(function, self._store, *args)
+        except (exceptions.BaseError, OSError) as failure:
+            raise _translate_error(failure) from failure
+
     async def ping(self) -> None:
         """Raise Unavailable when the store does not answer."""
         try:
@@ -156,9 +185,13 @@ def _open_local(host: str, path: str) -> LocalStore:
         raise StartRefused("OBJECT_STORE_URL: write a folder as file:///path/of/the/folder")
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
-        return LocalStore(path)
+        return LocalStore(path, automatic_cleanup=True)
     except (exceptions.BaseError, OSError) as failure:
         raise StartRefused(f"OBJECT_STORE_URL: cannot use {path}: {failure}") from failure
+
+
+def _next_chunk(_store: Any, chunks: Iterator[Any]) -> Any:
+    return next(chunks, None)
 
 
 def _read(store: Any, reference: str, *, max_bytes: int) -> bytes:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from strider.runtime.consumer.spec import AsyncStep
 from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.storage.objects import open_configured_objects
 from strider.storage.postgres import Postgres, PostgresOptions
 
 from .adapters import ObjectTextStore, PostgresTables
+from .adapters.object_retention import ObjectRetentionLoop
+from .adapters.retention import PRODUCTS_OF_PAGES, RetentionLoop, TableRetention
 from .settings import IndexerSettings
 from .topology import DEAD_LETTERS, GROUP, PRODUCES, Indexer, MissingTextStore
 
@@ -29,14 +32,42 @@ def build(process: ServiceContext[IndexerSettings]) -> ServiceDefinition:
         max_text_chars=settings.max_text_chars,
         store_noindex=settings.store_noindex,
     )
+    retention = RetentionLoop(
+        postgres,
+        kept_tables(settings),
+        clock=process.clock,
+        interval_seconds=settings.clean_hours * 3600,
+        on_deleted=tables.clear_cached_refusals,
+    )
+    object_retention: tuple[AsyncStep, ...] = ()
+    if objects is not None:
+        loop = ObjectRetentionLoop(
+            objects,
+            postgres,
+            keep_days=settings.keep_objects_days,
+            clock=process.clock,
+            interval_seconds=settings.clean_hours * 3600,
+        )
+        object_retention = (loop.run,)
     return ServiceDefinition(
         (consume(GROUP, *indexer.subscriptions()),),
         PRODUCES,
         DEAD_LETTERS,
         dependencies=(Dependency("postgres", postgres.ping),),
         connect=(tables.check_tables,),
+        background=(retention.run, *object_retention),
         close=(postgres.close,),
         objects=objects,
+    )
+
+
+def kept_tables(settings: IndexerSettings) -> tuple[TableRetention, ...]:
+    """Return how long rows of each table are kept."""
+    return (
+        TableRetention("url_decisions", "decided_at", settings.keep_decisions_days),
+        TableRetention("failed_requests", "failed_at", settings.keep_failures_days),
+        TableRetention("error_logs", "occurred_at", settings.keep_errors_days),
+        TableRetention("crawled_pages", "crawled_at", settings.keep_pages_days, PRODUCTS_OF_PAGES),
     )
 
 

@@ -103,6 +103,19 @@ FUNCTION_LIBRARY_CLEANUP_POSTPONED: Final = _info(
     "Redis was out of reach or refused a command; the cleanup runs again in an hour.",
 )
 
+# --- indexer ---
+
+OLD_ROWS_DELETED: Final = _info("Old rows deleted", "Rows of a table were older than the settings keep them.")
+OLD_OBJECTS_DELETED: Final = _info(
+    "Old objects deleted", "Objects of an old day to which no row refers were deleted."
+)
+TABLE_RETENTION_PAUSED: Final = _warning(
+    "Table retention paused", "PostgreSQL is unavailable; old rows are deleted later."
+)
+OBJECT_RETENTION_PAUSED: Final = _warning(
+    "Object retention paused", "PostgreSQL or the object store is unavailable; objects are deleted later."
+)
+
 # --- insights ---
 FAUST_APPLICATION_STARTED: Final = _info(
     "Faust application started", "Faust has joined its group and begins to read."

@@ -62,6 +62,10 @@ class PostgresTables:
             names = ", ".join(row["name"] for row in found)
             raise Unavailable(DEPENDENCY, f"missing tables: {names}; run: strider migrate up")
 
+    def clear_cached_refusals(self) -> None:
+        """Forget which refusals are stored: rows were deleted."""
+        self._cached_refusals.clear()
+
     async def write(self, changes: RowChanges) -> None:
         """Write everything; pages before what updates or deletes them."""
         for part in _split(sorted(changes.pages, key=_page_order), characters=_page_characters):
