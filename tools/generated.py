@@ -35,6 +35,12 @@ def _reliability() -> dict[Path, str]:
     return {reliability.PAGE: reliability.render()}
 
 
+def _growth() -> dict[Path, str]:
+    import growth  # noqa: PLC0415  # a neighbour of this file
+
+    return {growth.PAGE: growth.render()}
+
+
 def _topic_documents() -> dict[Path, str]:
     from strider.contracts.codegen.asyncapi import render_asyncapi  # noqa: PLC0415
     from strider.contracts.codegen.markdown import render_markdown  # noqa: PLC0415
@@ -112,6 +118,7 @@ RENDERERS: tuple[Render, ...] = (
         _settings,
         _requirements,
         _reliability,
+        _growth,
         _processes,
         _log_events,
         _security,
