@@ -30,7 +30,7 @@ HEAD: Final = """\
 
 Written by `make docs` from [growth.yaml](growth.yaml) and the declarations of topics, keys and metrics; do
 not edit. Everything that a running Strider stores, or keeps in memory by key, has a row; `tests/repo` refuses
-what has none. *nobody*: it grows as long as the crawler runs.
+what has none. *nothing*: it grows as long as the crawler runs.
 """
 
 _KEYED: Final = frozenset({"dict", "set", "OrderedDict", "defaultdict", "Counter"})

@@ -11,7 +11,7 @@ import pytest
 from strider.indexer.__main__ import kept_tables
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.adapters.object_retention import ObjectRetentionLoop
-from strider.indexer.adapters.retention import BATCH_ROWS, RetentionLoop
+from strider.indexer.adapters.retention import BATCH_ROWS, RowRetentionLoop
 from strider.indexer.core import RowChanges, decision_rows, page_row
 from strider.indexer.settings import IndexerSettings
 from strider.runtime.clocks import SystemClock
@@ -39,8 +39,8 @@ def now_ms() -> int:
     return round(datetime.now(UTC).timestamp() * 1000)
 
 
-def retention(postgres: Postgres, tables: PostgresTables, **settings: Any) -> RetentionLoop:
-    return RetentionLoop(
+def retention(postgres: Postgres, tables: PostgresTables, **settings: Any) -> RowRetentionLoop:
+    return RowRetentionLoop(
         postgres,
         kept_tables(IndexerSettings(**settings)),
         clock=SystemClock(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -15,7 +16,7 @@ from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.generated.topics import CRAWL_SPECS
 from strider.crawl import crawl_spec_cache as shelves
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
-from strider.messaging.effects import Publish
+from strider.messaging.effects import Publish, PublishRaw
 from strider.messaging.errors import Unavailable
 from strider.messaging.inprocess import InProcessBroker, InProcessBus
 from strider.messaging.ports import OutgoingMessage, TopicPartition
@@ -183,3 +184,43 @@ def test_labels_travel_although_they_are_no_part_of_the_name() -> None:
     shelf.keep([spec])
 
     assert shelf.get(spec.crawl_spec_id) == spec
+
+
+class LaterClock(SystemClock):
+    """The system's clock, some days ahead."""
+
+    def __init__(self) -> None:
+        self.days = 0
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(days=self.days)
+
+
+@pytest.mark.fault("B5", part="crawl specs")
+async def test_a_spec_that_is_used_again_survives_the_tombstone_of_its_old_record() -> None:
+    """The owner of the frontier saw no use of it, while a seed brought it into use again."""
+    world = World()
+    clock = LaterClock()
+    shelf = CrawlSpecCache(InProcessBus(world.broker), world.codec, clock=clock)
+    name = a_spec().crawl_spec_id
+    await shelf.declare(world.speaker, [a_spec()])
+    clock.days = 29
+    assert shelf.declaration(a_spec()) is None
+    clock.days = 91
+    await shelf.read_to_end()
+    old = shelf.declared_before(round(clock.now().timestamp() * 1000))
+    assert old == {name: (name.encode(),)}
+
+    await shelf.declare(world.speaker, [a_spec()])
+    assert shelf.declaration(a_spec()) is None
+    await world.speaker.publish([PublishRaw(CRAWL_SPECS, key, None) for key in old[name]])
+
+    fresh = world.shelf()
+    assert await fresh.known([name]) == {name: a_spec()}
+    [(_, keys)] = fresh.declared_before(1 << 60).items()
+    assert [key.rpartition(b" ")[2] for key in keys] == [name.encode()]
+
+    await world.speaker.publish([PublishRaw(CRAWL_SPECS, key, None) for key in keys])
+    assert await world.shelf().known([name]) == {}
+    await fresh.read_to_end()
+    assert fresh.declaration(a_spec()) == Publish(CRAWL_SPECS, a_spec())

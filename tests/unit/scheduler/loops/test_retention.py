@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from strider.contracts.generated.events import EntryRecorded, JobEvent
-from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_COMMANDS, JOB_EVENTS
+from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_COMMANDS
 from strider.messaging.effects import Publish
 from strider.messaging.inprocess import simulate
 from tests.unit.scheduler.simulation.checks import run_to_end
@@ -165,7 +165,7 @@ def test_a_host_that_an_operator_blocks_is_not_forgotten() -> None:
         await world.begin()
         scheduler = world.start()
         block = JobEvent("b", "block_host", True, 1, "somebody", group="h1.test", reason="rude")
-        await world.pipeline.publisher.publish([Publish(JOB_EVENTS, block)])
+        await world.pipeline.publisher.publish([Publish(JOB_COMMANDS, block)])
         await world.until_complete(scheduler)
         await asyncio.sleep(1_000)
         await scheduler.stop()

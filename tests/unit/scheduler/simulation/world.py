@@ -43,10 +43,9 @@ from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReade
 from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLog, TopicFrontierLogs
 from strider.scheduler.core.runs.completion import CompletionObservation, CompletionProof
 from strider.scheduler.core.runs.lost_pages import PipelineOffsets
-from strider.scheduler.handlers.job_commands import JobFeeds
 from strider.scheduler.options import SchedulerOptions
-from strider.scheduler.ports import BacklogSource
-from strider.scheduler.topology import Scheduler, SchedulerPorts
+from strider.scheduler.ports import BacklogSource, JobFeeds, SchedulerPorts
+from strider.scheduler.topology import Scheduler
 
 from .pipeline import SHARDS, SimulatedPipeline
 from .web import Web

@@ -7,7 +7,7 @@ or a change was refused.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -96,14 +96,12 @@ def apply(  # noqa: PLR0917  # options, which are given by name
         fail("--prune needs --acls", CommandExit.USAGE)
 
     async def work(target: BrokerTarget) -> tuple[TopicApplyReport, AccessReport | None]:
-        topics, connection, shards = select_topics(examples=examples), target.connection, target.shards
+        topics, connection = select_topics(examples=examples), target.connection
         if dry_run:
-            plan = await compare_topics(connection, topics, shards=shards, page_bytes=target.page_bytes)
-            report = TopicApplyReport(*plan)
+            report = await _compare(target, topics)
         else:
-            report = await apply_topics(
-                connection, topics, shards=shards, replication=replication, page_bytes=target.page_bytes
-            )
+            sizes = {"shards": target.shards, "page_bytes": target.page_bytes}
+            report = await apply_topics(connection, topics, replication=replication, **sizes)
         if wanted.is_empty:
             return report, None
         return report, await apply_access(connection, topics, wanted, dry_run=dry_run)
@@ -123,11 +121,7 @@ def diff(bootstrap: Bootstrap = "", examples: Examples = False, as_json: AsJson 
     """Print where the broker differs from the declaration; exit code 1 where it does."""
 
     async def work(target: BrokerTarget) -> TopicApplyReport:
-        topics = select_topics(examples=examples)
-        plan = await compare_topics(
-            target.connection, topics, shards=target.shards, page_bytes=target.page_bytes
-        )
-        return TopicApplyReport(*plan)
+        return await _compare(target, select_topics(examples=examples))
 
     report = run_with_broker(bootstrap, work)
     if as_json:
@@ -136,6 +130,11 @@ def diff(bootstrap: Bootstrap = "", examples: Examples = False, as_json: AsJson 
         _print_report(report, would="would ")
     differs = report.plan.has_drift or report.offsets
     raise typer.Exit(CommandExit.FAILED if differs else CommandExit.DONE)
+
+
+async def _compare(target: BrokerTarget, topics: Sequence[Topic[Any]]) -> TopicApplyReport:
+    plan = await compare_topics(target.connection, topics, shards=target.shards, page_bytes=target.page_bytes)
+    return TopicApplyReport(*plan)
 
 
 @app.command(name="list")

@@ -44,8 +44,8 @@ from strider.scheduler.adapters.feeds import JobCommandFeed, JobEventFeed
 from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader
 from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLogs
 from strider.scheduler.adapters.offsets import TopicPipelineOffsets
-from strider.scheduler.handlers.job_commands import JobFeeds
 from strider.scheduler.options import SchedulerOptions
+from strider.scheduler.ports import JobFeeds, SchedulerPorts
 from strider.storage.objects import DeadLetterObjectStore
 from strider.validator import topology as validating
 from strider.validator.adapters import PageSplicer, validation_rules_of
@@ -165,7 +165,7 @@ def make_scheduler(
         JobCommandFeed(shared.bus, shared.codec),
     )
     pipeline_offsets = TopicPipelineOffsets(shared.bus)
-    ports = scheduling.SchedulerPorts(
+    ports = SchedulerPorts(
         working_set=shared.frontier,
         frontier_logs=TopicFrontierLogs(shared.bus, shared.codec, commit_interval_seconds=COMMIT_SECONDS),
         log_reader=TopicFrontierLogReader(shared.bus, shared.codec, clock=shared.clock),

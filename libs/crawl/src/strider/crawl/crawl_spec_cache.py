@@ -3,12 +3,18 @@
 One rule, as for schemas: a spec is declared and acknowledged before the first event that names it; so a
 reader that lacks one reads the topic to where it ends *now*, and only then is the spec known to be absent.
 Decides nothing about the content of a spec, nor about events that name an absent one.
+
+The first declaration of a spec has its id as the key. A spec that is used again after a month is declared
+again with a key of its own, `<day> <id>`: so a tombstone of the old records, which may be on its way, never
+deletes what is in use. A spec exists as long as one of its records does.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from strider.contracts import DecodeError, UnknownSchema
@@ -17,11 +23,14 @@ from strider.contracts.avro.framing import SCHEMA_HEADER
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.generated.topics import CRAWL_SPECS
 from strider.messaging.catch_up_reader import CatchUpReader
-from strider.messaging.effects import Publish
-from strider.messaging.ports import Bus, Clock, Consumer, Header
+from strider.messaging.effects import Publish, PublishRaw, PublishRequest
+from strider.messaging.ports import Bus, Clock, Consumer, Header, Record
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
+
+_KEY_SEPARATOR: Final = " "
+"""Between the day and the id in the key of a later declaration; ids have no blanks."""
 
 POLL_RECORDS: Final = 1_000
 POLL_SECONDS: Final = 0.5
@@ -32,7 +41,22 @@ STALL_SECONDS: Final = 15.0
 MAX_DECODED_SPECS: Final = 4_096
 """Specs that are kept decoded, some kilobytes each; the others are kept as their bytes, a tenth of that."""
 
+REDECLARED_AFTER: Final = timedelta(days=30)
+"""A spec whose latest record is older is declared again when it is used."""
+
 _log = logger("specs")
+
+
+@dataclass(slots=True)
+class _KnownSpec:
+    """A spec as its records have it."""
+
+    value: bytes
+    headers: tuple[Header, ...]
+    declared_ms: int
+    """Time of its latest record."""
+    keys: tuple[bytes, ...] = ()
+    """Keys of its records that were read."""
 
 
 class CrawlSpecCache:
@@ -41,7 +65,7 @@ class CrawlSpecCache:
     def __init__(self, bus: Bus, codec: Codec, *, clock: Clock) -> None:
         self._codec = codec
         self._clock = clock
-        self._encoded: dict[str, tuple[bytes, tuple[Header, ...]]] = {}
+        self._known: dict[str, _KnownSpec] = {}
         self._decoded: OrderedDict[str, CrawlSpecDeclared] = OrderedDict()
         self._reader = CatchUpReader(
             bus, CRAWL_SPECS.name, poll=self._poll, new_stall_detector=self._new_stall_detector
@@ -65,7 +89,7 @@ class CrawlSpecCache:
         with a schema not known here: the loop then looks for the schema, and handles the message again.
         """
         missing = [spec_id for spec_id in set(spec_ids) if self.get(spec_id) is None]
-        if not all(spec_id in self._encoded for spec_id in missing):
+        if not all(spec_id in self._known for spec_id in missing):
             await self._reader.read_to_end()
         for spec_id in missing:
             try:
@@ -84,37 +108,56 @@ class CrawlSpecCache:
             found |= {spec_id: spec for spec_id in missing if (spec := self.get(spec_id)) is not None}
         return found
 
-    def declaration(self, spec: CrawlSpecDeclared) -> Publish | None:
-        """Return the declaration to publish, and have acknowledged, before a spec is named; None where that
-        was done.
+    async def read_to_end(self) -> None:
+        """Read all records up to now; raises Unavailable."""
+        await self._reader.read_to_end()
 
-        For handlers: the declaration goes into `publish`, what names the spec into `publish_last`, and `keep`
-        is called in `after_ack`.
+    def declared_before(self, moment_ms: int) -> Mapping[str, tuple[bytes, ...]]:
+        """Return the specs whose latest record is older, each with the keys of its records."""
+        return {name: spec.keys for name, spec in self._known.items() if spec.declared_ms < moment_ms}
+
+    def declaration(self, spec: CrawlSpecDeclared) -> PublishRequest | None:
+        """Return the declaration to publish, and have acknowledged, before a spec is named; None where that
+        was done in the last month.
+
+        For handlers: the spec has been looked up, so that its records are known. The declaration goes into
+        `publish`, what names the spec into `publish_last`, and `keep` is called in `after_ack`.
         """
-        return None if spec.crawl_spec_id in self._encoded else Publish(CRAWL_SPECS, spec)
+        known, now = self._known.get(spec.crawl_spec_id), self._clock.now()
+        if known is None:
+            return Publish(CRAWL_SPECS, spec)
+        if now.timestamp() - known.declared_ms / 1000 < REDECLARED_AFTER.total_seconds():
+            return None
+        key = f"{now:%Y-%m-%d}{_KEY_SEPARATOR}{spec.crawl_spec_id}"
+        return PublishRaw(CRAWL_SPECS, key.encode(), *self._codec.encode(CRAWL_SPECS, spec))
 
     def keep(self, specs: Iterable[CrawlSpecDeclared]) -> None:
         """Add specs whose declaration was acknowledged."""
         for spec in specs:
-            if spec.crawl_spec_id not in self._encoded:
-                self._encoded[spec.crawl_spec_id] = self._codec.encode(CRAWL_SPECS, spec)
-                self._cache_decoded(spec.crawl_spec_id, spec)
+            now_ms = round(self._clock.now().timestamp() * 1000)
+            known = self._known.get(spec.crawl_spec_id)
+            if known is not None:
+                known.declared_ms = max(known.declared_ms, now_ms)
+                continue
+            self._known[spec.crawl_spec_id] = _KnownSpec(*self._codec.encode(CRAWL_SPECS, spec), now_ms)
+            self._cache_decoded(spec.crawl_spec_id, spec)
 
     async def declare(self, publisher: EventPublisher, specs: Iterable[CrawlSpecDeclared]) -> None:
         """Publish declarations now, for code outside of a handler; raises Unavailable."""
         new = list({spec.crawl_spec_id: spec for spec in specs}.values())
-        await publisher.publish([say for spec in new if (say := self.declaration(spec)) is not None])
-        self.keep(new)
+        declarations = [(spec, self.declaration(spec)) for spec in new]
+        await publisher.publish([each for _, each in declarations if each is not None])
+        self.keep(spec for spec, each in declarations if each is not None)
 
     async def close(self) -> None:
         """Stop reading."""
         await self._reader.close()
 
     def _decode(self, spec_id: str) -> CrawlSpecDeclared | None:
-        written = self._encoded.get(spec_id)
-        if written is None:
+        known = self._known.get(spec_id)
+        if known is None:
             return None
-        spec = self._codec.decode(CRAWL_SPECS, *written)
+        spec = self._codec.decode(CRAWL_SPECS, known.value, known.headers)
         self._cache_decoded(spec_id, spec)
         return spec
 
@@ -139,10 +182,25 @@ class CrawlSpecCache:
         found = await reader.poll(max_records=POLL_RECORDS, timeout_seconds=POLL_SECONDS)
         for records in found.values():
             for record in records:
-                if record.key is not None and record.value is not None:
-                    spec_id = record.key.decode("utf-8", "replace")
-                    self._encoded[spec_id] = record.value, _schema_header(record.headers)
+                if record.key is not None:
+                    self._apply(record.key, record)
         return bool(found)
+
+    def _apply(self, key: bytes, record: Record) -> None:
+        spec_id = key.decode("utf-8", "replace").rpartition(_KEY_SEPARATOR)[2]
+        known = self._known.get(spec_id)
+        if record.value is not None:
+            if known is None or not known.keys or record.timestamp >= known.declared_ms:
+                headers = _schema_header(record.headers)
+                declared_ms = max(record.timestamp, known.declared_ms if known else 0)
+                keys = known.keys if known else ()
+                known = self._known[spec_id] = _KnownSpec(record.value, headers, declared_ms, keys)
+            known.keys = (*(each for each in known.keys if each != key), key)
+        elif known is not None:
+            known.keys = tuple(each for each in known.keys if each != key)
+            if not known.keys:
+                del self._known[spec_id]
+                self._decoded.pop(spec_id, None)
 
 
 def _schema_header(headers: Sequence[Header]) -> tuple[Header, ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from strider.runtime.consumer.spec import AsyncStep
 from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
-from strider.storage.objects import open_configured_objects
+from strider.storage.objects import DeadLetterObjectStore, open_configured_objects
 from strider.storage.postgres import Postgres, PostgresOptions
 
 from .adapters import ObjectTextStore, PostgresTables
 from .adapters.object_retention import ObjectRetentionLoop
-from .adapters.retention import PRODUCTS_OF_PAGES, RetentionLoop, TableRetention
+from .adapters.retention import PRODUCTS_OF_PAGES, RowRetentionLoop, TableRetention
 from .settings import IndexerSettings
 from .topology import DEAD_LETTERS, GROUP, PRODUCES, Indexer, MissingTextStore
 
@@ -32,33 +32,44 @@ def build(process: ServiceContext[IndexerSettings]) -> ServiceDefinition:
         max_text_chars=settings.max_text_chars,
         store_noindex=settings.store_noindex,
     )
-    retention = RetentionLoop(
-        postgres,
-        kept_tables(settings),
-        clock=process.clock,
-        interval_seconds=settings.clean_hours * 3600,
-        on_deleted=tables.clear_cached_refusals,
-    )
-    object_retention: tuple[AsyncStep, ...] = ()
-    if objects is not None:
-        loop = ObjectRetentionLoop(
-            objects,
-            postgres,
-            keep_days=settings.keep_objects_days,
-            clock=process.clock,
-            interval_seconds=settings.clean_hours * 3600,
-        )
-        object_retention = (loop.run,)
     return ServiceDefinition(
         (consume(GROUP, *indexer.subscriptions()),),
         PRODUCES,
         DEAD_LETTERS,
         dependencies=(Dependency("postgres", postgres.ping),),
         connect=(tables.check_tables,),
-        background=(retention.run, *object_retention),
+        background=_retention(process, postgres, tables, objects),
         close=(postgres.close,),
         objects=objects,
     )
+
+
+def _retention(
+    process: ServiceContext[IndexerSettings],
+    postgres: Postgres,
+    tables: PostgresTables,
+    objects: DeadLetterObjectStore | None,
+) -> tuple[AsyncStep, ...]:
+    """Return the loops that delete what is too old."""
+    settings = process.settings
+    interval_seconds = settings.clean_hours * 3600
+    rows = RowRetentionLoop(
+        postgres,
+        kept_tables(settings),
+        clock=process.clock,
+        interval_seconds=interval_seconds,
+        on_deleted=tables.clear_cached_refusals,
+    )
+    if objects is None:
+        return (rows.run,)
+    unused = ObjectRetentionLoop(
+        objects,
+        postgres,
+        keep_days=settings.keep_objects_days,
+        clock=process.clock,
+        interval_seconds=interval_seconds,
+    )
+    return rows.run, unused.run
 
 
 def kept_tables(settings: IndexerSettings) -> tuple[TableRetention, ...]:

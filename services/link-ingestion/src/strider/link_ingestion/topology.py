@@ -175,7 +175,11 @@ class SeedIngestion:
                 refused.append(result)
         self._count("seed_taken", len(accepted))
         self._count("seed_refused", len(refused))
-        return self._effects(accepted, refused)
+        used = {seed.origin.crawl_spec_id: seed.spec for seed in accepted}
+        # Looked up first: a key that a tombstone may be on its way for must not be declared again.
+        known = {**await self._specs.known(used), **known}
+        specs = [spec or known[spec_id] for spec_id, spec in used.items()]
+        return self._effects(accepted, refused, specs)
 
     def _accept(
         self, seed: SeedSubmitted, record: Record, known: Mapping[str, CrawlSpecDeclared]
@@ -205,22 +209,27 @@ class SeedIngestion:
         if refused is None or is_replayed(record):
             return NO_EFFECTS
         self._count("seed_refused", 1)
-        return self._effects([], [refused])
+        return self._effects([], [refused], [])
 
-    def _effects(self, accepted: Sequence[AcceptedSeed], refused: Sequence[RefusedSeed]) -> Effects:
+    def _effects(
+        self,
+        accepted: Sequence[AcceptedSeed],
+        refused: Sequence[RefusedSeed],
+        specs: Sequence[CrawlSpecDeclared],
+    ) -> Effects:
         now_ms = epoch_ms(self._clock)
         batches = LinkBatches(self._policy.shards, spoken_at_ms=now_ms)
-        specs = {seed.spec.crawl_spec_id: seed.spec for seed in accepted if seed.spec is not None}
         for seed in accepted:
             batches.add(shard_of_host(seed.host, self._policy.shards), seed.item, seed.origin)
-        declarations = [say for spec in specs.values() if (say := self._specs.declaration(spec)) is not None]
+        declarations = [(spec, self._specs.declaration(spec)) for spec in specs]
+        declared = [spec for spec, declaration in declarations if declaration is not None]
 
         async def keep() -> None:
-            self._specs.keep(specs.values())
+            self._specs.keep(declared)
             note_seeds(self._note, accepted, refused)
 
         return Effects(
-            publish=declarations,
+            publish=[each for _, each in declarations if each is not None],
             publish_last=(
                 *publish_links(batches),
                 *(Publish(URLS_DECIDED, each) for each in seed_refusal_events(refused, now_ms=now_ms)),

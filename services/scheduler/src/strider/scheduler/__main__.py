@@ -21,8 +21,8 @@ from strider.scheduler.adapters.metrics import SchedulerMetrics
 from strider.scheduler.adapters.offsets import TopicBacklogSource, TopicPipelineOffsets
 from strider.scheduler.adapters.open_runs import RedisOpenRuns
 from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits
-from strider.scheduler.handlers.job_commands import JobFeeds
 from strider.scheduler.loops.run_log import RunLogLoop
+from strider.scheduler.ports import JobFeeds, SchedulerPorts
 from strider.storage.function_library_gc import FunctionLibraryCollector
 from strider.storage.job_logs import RedisJobLogs
 from strider.storage.objects import open_configured_objects
@@ -30,7 +30,7 @@ from strider.storage.redis import Redis, connect, redis_options
 
 from .options import SchedulerOptions
 from .settings import SchedulerSettings
-from .topology import DEAD_LETTERS, PRODUCES, Scheduler, SchedulerPorts
+from .topology import DEAD_LETTERS, PRODUCES, Scheduler
 
 _log = logger("scheduler")
 
@@ -127,6 +127,7 @@ def options_of(settings: SchedulerSettings) -> SchedulerOptions:
         max_hosts_per_domain=settings.max_hosts_per_domain,
         keep_hosts_seconds=settings.keep_hosts_days * 86_400.0,
         keep_closed_seconds=settings.keep_closed_days * 86_400.0,
+        keep_specs_seconds=settings.keep_specs_days * 86_400.0,
         keep_commands_seconds=settings.keep_commands_days * 86_400.0,
     )
 

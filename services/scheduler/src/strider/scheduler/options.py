@@ -63,6 +63,8 @@ class SchedulerOptions:
     """How long the log keeps a host without open entries whose record has not changed."""
     keep_commands_seconds: float = 90 * 86_400.0
     """How long a command about a run is kept after it, once nothing of the run is open."""
+    keep_specs_seconds: float = 90 * 86_400.0
+    """How long a crawl spec is kept after its latest declaration, while no entry names it."""
     refill_keys_per_part: int = 100_000
     """Entries whose records one pass through the log keeps in memory; a larger shard takes several."""
 

@@ -1,21 +1,29 @@
-"""Ports of the scheduler: frontier log, its reader, pipeline offsets, backlogs, metrics."""
+"""Ports of the scheduler: frontier log, reader, feeds, offsets, backlogs, metrics."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from strider.contracts.generated.events import (
     EntryRecorded,
     HostRecorded,
+    JobEvent,
+    SourceSaved,
 )
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.models import ShardStats
+from strider.frontier.ports import WorkingSet
 from strider.frontier.rebuild_records import RecordedEntry
-from strider.messaging.ports import RawRecord
+from strider.messaging.ports import Clock, RawRecord
+from strider.politeness.retry_policy import RandomSource
 from strider.runtime.observability.log_events import LogEvent
+from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler.core.release.backpressure import LagGate, PipelineBacklog
 from strider.scheduler.core.runs.lost_pages import PipelineOffsets
+from strider.scheduler.handlers.topic_follower import EventFeed
 
 OnHost = Callable[[str, HostRecorded | None], None]
 """Takes the name of a host group or an origin, and its record; None where that was deleted."""
@@ -148,3 +156,40 @@ class NoSchedulerMeter:
     count_decision = note_run_event = set_fullness = set_backlog = count_refill = set_rebuild_progress = (
         _ignore
     )
+
+
+class OpenRunsSource(Protocol):
+    """Source of the runs that have open entries anywhere."""
+
+    async def read_open_runs(self) -> AbstractSet[str] | None:
+        """Return the runs with open entries; None where a shard is not ready. Raises Unavailable."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobFeeds:
+    """Feeds of both topics."""
+
+    events: EventFeed[JobEvent]
+    commands: EventFeed[tuple[str, JobEvent | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerPorts:
+    """Adapters by which a scheduler reads, writes and measures."""
+
+    working_set: WorkingSet
+    frontier_logs: FrontierLogs
+    log_reader: FrontierLogReader
+    crawl_specs: CrawlSpecCache
+    publisher: EventPublisher
+    clock: Clock
+    chance: RandomSource
+    job_feeds: JobFeeds
+    pipeline_offsets: PipelineOffsetSource
+    backlog_source: BacklogSource | None = None
+    """None: releases do not depend on the backlog of the pipeline."""
+    source_feed: EventFeed[tuple[str, SourceSaved | None]] | None = None
+    """None: there are no saved sources."""
+    open_runs: OpenRunsSource | None = None
+    """None: commands that have ended are not deleted."""
+    meter: SchedulerMeter = field(default_factory=NoSchedulerMeter)

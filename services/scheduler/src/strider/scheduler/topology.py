@@ -13,16 +13,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from strider.contracts.generated.events import (
     FetchCompleted,
     LinksDiscovered,
     PageSettled,
-    SourceSaved,
 )
 from strider.contracts.generated.topics import (
+    CRAWL_SPECS,
     FETCH_REQUESTS,
     FETCHES_COMPLETED,
     FRONTIER,
@@ -34,41 +33,30 @@ from strider.contracts.generated.topics import (
     SCHEDULER_DLQ,
     URLS_DECIDED,
 )
-from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.constants import NO_QUEUE_LIMITS
 from strider.frontier.models import RunEntryCounts
-from strider.frontier.ports import WorkingSet
 from strider.messaging.effects import Effects, Subscription
 from strider.messaging.errors import ShardFenced, Unavailable
-from strider.messaging.ports import Clock, Record, TopicPartition
-from strider.politeness.retry_policy import RandomSource
-from strider.runtime.publishing.publisher import EventPublisher
+from strider.messaging.ports import Record, TopicPartition
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.hosts.overrides import SourceOverrides
 from strider.scheduler.core.hosts.robots_waits import RobotsWait
 from strider.scheduler.core.runs.completion import ShardRunCount
 from strider.scheduler.core.runs.control import RunControl
-from strider.scheduler.handlers.command_records import CommandRecords, OpenRunsSource
+from strider.scheduler.handlers.command_records import CommandRecords
 from strider.scheduler.handlers.dispatch import dispatch_by_shard
 from strider.scheduler.handlers.fetch_outcomes import FetchOutcomesHandler
-from strider.scheduler.handlers.job_commands import JobCommandsHandler, JobFeeds
+from strider.scheduler.handlers.job_commands import JobCommandsHandler
 from strider.scheduler.handlers.links_discovered import LinksDiscoveredHandler
 from strider.scheduler.handlers.pages_settled import PagesSettledHandler
 from strider.scheduler.handlers.sources import SourcesHandler
-from strider.scheduler.handlers.topic_follower import EventFeed
 from strider.scheduler.loops.backpressure import BackpressureMonitor
 from strider.scheduler.loops.lost_pages import LostPagesLoop
 from strider.scheduler.loops.refill import RefillLoop
 from strider.scheduler.loops.release import ReleaseLoop
 from strider.scheduler.loops.retention import RetentionLoop
-from strider.scheduler.ports import (
-    BacklogSource,
-    FrontierLogReader,
-    FrontierLogs,
-    NoSchedulerMeter,
-    PipelineOffsetSource,
-    SchedulerMeter,
-)
+from strider.scheduler.loops.spec_retention import SpecRetention
+from strider.scheduler.ports import SchedulerPorts
 from strider.scheduler.shard.owned_shards import OwnedShards
 from strider.scheduler.shard.rebuild import ShardRebuilder
 from strider.scheduler.shard.robots_waits import read_robots_waits
@@ -79,33 +67,20 @@ from strider.scheduler.shard.takeover import ShardTakeover
 from .options import SchedulerOptions
 
 CONSUMES: Final = (LINKS_DISCOVERED, FETCHES_COMPLETED, PAGES_SETTLED)
-PRODUCES: Final = (FETCH_REQUESTS, FRONTIER, HOSTS, JOB_COMMANDS, JOB_EVENTS, LINKS_DISCOVERED, URLS_DECIDED)
+PRODUCES: Final = (
+    CRAWL_SPECS,
+    FETCH_REQUESTS,
+    FRONTIER,
+    HOSTS,
+    JOB_COMMANDS,
+    JOB_EVENTS,
+    LINKS_DISCOVERED,
+    URLS_DECIDED,
+)
 DEAD_LETTERS: Final = SCHEDULER_DLQ
 
 E = TypeVar("E")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulerPorts:
-    """Adapters by which a scheduler reads, writes and measures."""
-
-    working_set: WorkingSet
-    frontier_logs: FrontierLogs
-    log_reader: FrontierLogReader
-    crawl_specs: CrawlSpecCache
-    publisher: EventPublisher
-    clock: Clock
-    chance: RandomSource
-    job_feeds: JobFeeds
-    pipeline_offsets: PipelineOffsetSource
-    backlog_source: BacklogSource | None = None
-    """None: releases do not depend on the backlog of the pipeline."""
-    source_feed: EventFeed[tuple[str, SourceSaved | None]] | None = None
-    """None: there are no saved sources."""
-    open_runs: OpenRunsSource | None = None
-    """None: commands that have ended are not deleted."""
-    meter: SchedulerMeter = field(default_factory=NoSchedulerMeter)
 
 
 class Scheduler:
@@ -196,6 +171,13 @@ class Scheduler:
             publisher=ports.publisher,
             open_runs=ports.open_runs,
             keep_seconds=options.keep_commands_seconds,
+        )
+        self._spec_retention = SpecRetention(
+            ports.crawl_specs,
+            ports.log_reader,
+            ports.publisher,
+            shards=options.shards,
+            keep_seconds=options.keep_specs_seconds,
         )
         self._job_commands_handler = JobCommandsHandler(
             ports.job_feeds,
@@ -342,6 +324,7 @@ class Scheduler:
             run_control=self._run_control,
             command_records=self._command_records,
             budgets=self._budgets,
+            spec_retention=self._spec_retention,
             log_lock=self._log_lock,
             clock=self._ports.clock,
             chance=self._ports.chance,

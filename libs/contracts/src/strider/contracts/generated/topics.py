@@ -323,7 +323,7 @@ CRAWL_SPECS: Final[Topic[CrawlSpecDeclared]] = Topic(
     description="Settings of runs, by content hash. Published before the first event that names one.",
     partitioner="key",
     cleanup="compact",
-    writers=("link-ingestion",),
+    writers=("link-ingestion", "scheduler"),
     readers=("link-ingestion", "scheduler", "parser", "person"),
     max_bytes=262_144,
     partitions=1,
@@ -347,7 +347,6 @@ CRAWL_SPECS: Final[Topic[CrawlSpecDeclared]] = Topic(
     ),
     transactional=False,
     key_name="crawl_spec_id",
-    planned_writers=("scheduler",),
 )
 """Settings of runs, by content hash. Published before the first event that names one."""
 

@@ -105,16 +105,8 @@ FUNCTION_LIBRARY_CLEANUP_POSTPONED: Final = _info(
 
 # --- indexer ---
 
-OLD_ROWS_DELETED: Final = _info("Old rows deleted", "Rows of a table were older than the settings keep them.")
-OLD_OBJECTS_DELETED: Final = _info(
-    "Old objects deleted", "Objects of an old day to which no row refers were deleted."
-)
-TABLE_RETENTION_PAUSED: Final = _warning(
-    "Table retention paused", "PostgreSQL is unavailable; old rows are deleted later."
-)
-OBJECT_RETENTION_PAUSED: Final = _warning(
-    "Object retention paused", "PostgreSQL or the object store is unavailable; objects are deleted later."
-)
+OLD_DATA_DELETED: Final = _info("Old data deleted", "Rows or objects older than the settings keep them.")
+OLD_DATA_KEPT: Final = _warning("Old data kept", "A server is unavailable; old data is deleted later.")
 
 # --- insights ---
 FAUST_APPLICATION_STARTED: Final = _info(
@@ -332,12 +324,7 @@ JOB_EVENT_UNREADABLE: Final = _error(
     "Job event unreadable", "A record of job-events or job-commands cannot be decoded and is skipped."
 )
 JOB_EVENTS_PAUSED: Final = _warning(
-    "Job events paused",
-    "The topic job-events or job-commands cannot be read; commands wait until both can.",
-)
-COMMANDS_NOT_RECORDED_YET: Final = _warning(
-    "Commands not recorded yet",
-    "Used-up budgets or commands of earlier versions hold in memory; they are recorded later.",
+    "Job events paused", "Topic job-events or job-commands cannot be read or written; both wait."
 )
 LOST_PAGE_CHECK_PAUSED: Final = _warning(
     "Lost-page check paused", "A dependency is unavailable; the check runs again later."

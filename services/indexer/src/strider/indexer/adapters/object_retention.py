@@ -46,7 +46,7 @@ class ObjectRetentionLoop:
             try:
                 await self.run_once()
             except Unavailable as failure:
-                _log.emit(log_events.OBJECT_RETENTION_PAUSED, why=str(failure))
+                _log.emit(log_events.OLD_DATA_KEPT, why=str(failure))
 
     async def run_once(self) -> int:
         """Delete the objects of all old days; return how many. Raises Unavailable."""
@@ -66,5 +66,5 @@ class ObjectRetentionLoop:
             await self._objects.delete(unused)
             deleted += len(unused)
         if deleted:
-            _log.emit(log_events.OLD_OBJECTS_DELETED, day=str(day), objects=deleted, kept=len(referenced))
+            _log.emit(log_events.OLD_DATA_DELETED, day=str(day), objects=deleted, kept=len(referenced))
         return deleted

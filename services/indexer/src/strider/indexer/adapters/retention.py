@@ -29,7 +29,7 @@ _log = logger("indexer")
 
 @dataclass(frozen=True, slots=True)
 class TableRetention:
-    """How long rows of one table are kept."""
+    """Retention of one table."""
 
     table: str
     time_column: str
@@ -56,7 +56,7 @@ PRODUCTS_OF_PAGES: Final = (
 )
 
 
-class RetentionLoop:
+class RowRetentionLoop:
     """Deletes old rows at intervals, as long as the service runs."""
 
     def __init__(
@@ -82,7 +82,7 @@ class RetentionLoop:
             try:
                 await self.run_once()
             except Unavailable as failure:
-                _log.emit(log_events.TABLE_RETENTION_PAUSED, why=str(failure))
+                _log.emit(log_events.OLD_DATA_KEPT, why=str(failure))
 
     async def run_once(self) -> int:
         """Delete all rows that are too old; return how many. Raises Unavailable."""
@@ -91,7 +91,7 @@ class RetentionLoop:
             deleted = await self._delete_old(each)
             total += deleted
             if deleted:
-                _log.emit(log_events.OLD_ROWS_DELETED, table=each.table, rows=deleted, days=each.days)
+                _log.emit(log_events.OLD_DATA_DELETED, table=each.table, rows=deleted, days=each.days)
         if total:
             self._on_deleted()
         return total

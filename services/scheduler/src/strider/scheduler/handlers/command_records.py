@@ -8,9 +8,6 @@ repeats an old one behind a new one. The same owner deletes what has ended.
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
-from typing import Protocol
-
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.generated.topics import JOB_COMMANDS
 from strider.messaging.effects import Publish, PublishRaw
@@ -20,18 +17,12 @@ from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler.core.runs.commands import CommandTable
 from strider.scheduler.core.runs.control import RunControl
+from strider.scheduler.ports import OpenRunsSource
 
 RECORDING_SHARD = 0
 """Shard whose owner records commands of earlier versions, and deletes what has ended."""
 
 _log = logger("scheduler")
-
-
-class OpenRunsSource(Protocol):
-    """Source of the runs that have open entries anywhere."""
-
-    async def read_open_runs(self) -> AbstractSet[str] | None:
-        """Return the runs with open entries; None where a shard is not ready. Raises Unavailable."""
 
 
 class CommandRecords:
@@ -78,4 +69,4 @@ class CommandRecords:
         try:
             await self._publisher.publish([Publish(JOB_COMMANDS, event) for event in events])
         except Unavailable as failure:
-            _log.emit(log_events.COMMANDS_NOT_RECORDED_YET, commands=len(events), why=str(failure))
+            _log.emit(log_events.JOB_EVENTS_PAUSED, unrecorded=len(events), why=str(failure))

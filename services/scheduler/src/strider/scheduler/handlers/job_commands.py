@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.partitioning import shard_of_host
@@ -24,20 +24,13 @@ from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.runs.commands import exhausted_budget_event
 from strider.scheduler.core.runs.control import RunControl
+from strider.scheduler.ports import JobFeeds
 from strider.scheduler.shard.shard import OwnedShard
 
 from .command_records import RECORDING_SHARD, CommandRecords
-from .topic_follower import EventFeed, TopicFollower
+from .topic_follower import TopicFollower
 
 _log = logger("scheduler")
-
-
-@dataclass(frozen=True, slots=True)
-class JobFeeds:
-    """Feeds of both topics."""
-
-    events: EventFeed[JobEvent]
-    commands: EventFeed[tuple[str, JobEvent | None]]
 
 
 class JobCommandsHandler:

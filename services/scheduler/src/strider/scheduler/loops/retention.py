@@ -22,14 +22,16 @@ from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import RandomSource
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.hosts.host_state import is_record_over
 from strider.scheduler.core.hosts.run_hosts import marker_scope
-from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.handlers.command_records import RECORDING_SHARD, CommandRecords
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import FrontierLogReader
 from strider.scheduler.shard.shard import OwnedShard
+
+from .spec_retention import SpecRetention
 
 HOSTS_PER_PASS: Final = 50_000
 """Host records that one pass deletes: a few megabytes; more than these wait for the next pass."""
@@ -54,6 +56,7 @@ class RetentionLoop:
         run_control: RunControl,
         command_records: CommandRecords,
         budgets: RunBudgets,
+        spec_retention: SpecRetention,
         log_lock: asyncio.Lock,
         clock: Clock,
         chance: RandomSource,
@@ -65,6 +68,7 @@ class RetentionLoop:
         self._run_control = run_control
         self._command_records = command_records
         self._budgets = budgets
+        self._spec_retention = spec_retention
         self._log_lock = log_lock
         self._clock = clock
         self._chance = chance
@@ -92,10 +96,12 @@ class RetentionLoop:
             deleted = await self._write_tombstones(open_groups)
             hosts = await self._forget_hosts(open_groups)
         runs = await self._forget_runs()
-        commands = 0
+        commands = specs = 0
         if self._shard.number == RECORDING_SHARD:
             commands = await self._command_records.delete_ended(self._shard.clock.now_ms())
-        if deleted or hosts or runs or commands:
+            async with self._log_lock:
+                specs = await self._spec_retention.delete_unused(self._shard.clock.now_ms())
+        if deleted or hosts or runs or commands or specs:
             _log.emit(
                 log_events.SHARD_CLEANED,
                 shard=self._shard.number,
@@ -103,6 +109,7 @@ class RetentionLoop:
                 hosts=hosts,
                 runs=runs,
                 commands=commands,
+                crawl_specs=specs,
             )
 
     async def _write_tombstones(self, open_groups: set[str]) -> int:

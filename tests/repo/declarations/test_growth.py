@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .rules.sources import load_tool
+from tests.repo.rules.sources import load_tool
 
 growth = load_tool("growth")
 
