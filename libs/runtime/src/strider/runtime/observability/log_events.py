@@ -379,9 +379,7 @@ SHARD_RETAKEN: Final = _info(
     "Shard retaken",
     "A rebuild was unnecessary: the shard's working set is intact, only its owner's epoch had advanced.",
 )
-SHARD_RESUMED: Final = _info(
-    "Shard resumed", "A rebalance left a shard where it was: this process continues with it as it is."
-)
+SHARD_RESUMED: Final = _info("Shard resumed", "A rebalance left a shard here, and it continues.")
 SHARD_TAKEN_OVER: Final = _info("Shard taken over", "This process owns a shard, whose working set is intact.")
 SOURCE_OVERRIDE_NOT_SYNCED_YET: Final = _warning(
     "Source override not synced yet",
