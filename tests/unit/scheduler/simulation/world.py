@@ -287,11 +287,11 @@ class SimulatedWorld:
         )
 
     def published(self, topic: Any) -> list[Any]:
-        logs = self.broker.topic(topic.name).partitions
+        """Return the events of a topic; those of aborted transactions were never published."""
         return [
             self.codec.decode(topic, record.value, record.headers)
-            for log in logs
-            for record in log.records
+            for log in self.broker.topic(topic.name).partitions
+            for record in log.committed_between(log.start, log.stable_end())
             if record.value
         ]
 
