@@ -47,6 +47,8 @@ def _environment(name: str, stack: ServerStack, dsn: str, place: Path) -> dict[s
         here |= {"STRIDER_OWNER_KEY": OWNER_KEY}
     if name in HEADERS_SERVICES:
         here |= {"STRIDER_HEADERS_KEY": HEADERS_KEY}
+    if name == "topics":
+        here |= {"KAFKA_PAGES_GB": "1"}
     if name == "api":
         here |= {
             "STRIDER_API_HOST": "127.0.0.1",

@@ -34,6 +34,7 @@ from strider.messaging.topics import apply_topics
 from strider.runtime.clocks import SeededRandomness, SystemClock
 from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts
+from strider.runtime.observability import log_events
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.storage.redis import RedisOptions, connect
@@ -75,6 +76,11 @@ class SchedulerProcess:
     def log_lines(self, event: str) -> list[dict[str, Any]]:
         lines = (json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{"))
         return [line for line in lines if line["event"] == event]
+
+    def shards_taken(self) -> int:
+        """Count the shards that the process took over, with a working set that was intact or not."""
+        events = (log_events.SHARD_TAKEN_OVER, log_events.SHARD_REBUILT)
+        return sum(len(self.log_lines(event.text)) for event in events)
 
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)

@@ -29,12 +29,6 @@ def processes(place: CrawlOnServers, tmp_path: Path) -> Iterator[list[SchedulerP
         yield found
 
 
-def taken(process: SchedulerProcess) -> int:
-    """Count the shards that a process took over, with a working set that was intact or not."""
-    events = (log_events.SHARD_TAKEN_OVER, log_events.SHARD_REBUILT)
-    return sum(len(process.log_lines(event.text)) for event in events)
-
-
 def resumed(process: SchedulerProcess) -> int:
     return len(process.log_lines(log_events.SHARD_RESUMED.text))
 
@@ -48,7 +42,7 @@ async def test_shards_that_stay_change_neither_epoch_nor_owner(
     await until_asked(place, 15)
 
     async def is_ready() -> bool:
-        return taken(first) == SHARDS
+        return first.shards_taken() == SHARDS
 
     await place.until(is_ready)
     before = await epochs(place)
@@ -56,7 +50,7 @@ async def test_shards_that_stay_change_neither_epoch_nor_owner(
     processes.append(second)
 
     async def is_shared() -> bool:
-        return taken(second) == SHARDS // 2 and resumed(first) == SHARDS // 2
+        return second.shards_taken() == SHARDS // 2 and resumed(first) == SHARDS // 2
 
     await place.until(is_shared)
     shared = await epochs(place)
@@ -64,14 +58,16 @@ async def test_shards_that_stay_change_neither_epoch_nor_owner(
     assert second.end(signal.SIGTERM) == 0
 
     async def is_alone() -> bool:
-        return taken(first) == SHARDS + SHARDS // 2 and resumed(first) == SHARDS
+        return first.shards_taken() == SHARDS + SHARDS // 2 and resumed(first) == SHARDS
 
     await place.until(is_alone)
     alone = await epochs(place)
     await place.until_closed()
 
     check(place)
-    record_figure(f"two rebalances of {SHARDS} shards: taken={taken(first) + taken(second) - SHARDS}")
+    record_figure(
+        f"two rebalances of {SHARDS} shards: taken={first.shards_taken() + second.shards_taken() - SHARDS}"
+    )
     moved = [number for number in range(SHARDS) if shared[number] != before[number]]
     assert len(moved) == SHARDS // 2
     assert [number for number in range(SHARDS) if alone[number] != shared[number]] == moved
