@@ -2,12 +2,16 @@
 
     InfrastructureError
     ├── Unavailable        a dependency does not respond: pause, retry for ever, not ready
+    │   └── PartitionUnavailable   one partition cannot be read now: the others continue
     ├── ShardFenced        another process owns this shard now: stop writing, release it
     ├── PartitionNotOwned  a commit for a partition that was reassigned: harmless, counted
     ├── UnreadRange        offsets that were not and cannot be read: a loss event names the range
     │   ├── OffsetLost     the log starts past the committed offset
     │   ├── LogTruncated   the log ends before the committed offset: it has lost its tail
-    │   └── BatchTooLarge  a record batch exceeds its bound when it is decompressed
+    │   └── UnreadBatch    a record batch that is skipped; it still stands in the log
+    │       ├── BatchTooLarge    it exceeds the bound of bytes when it is decompressed
+    │       ├── TooManyRecords   it has more records than a public topic takes in a batch
+    │       └── BatchUnreadable  it has the right checksum, and its records cannot be parsed
     ├── OffsetMissing      the group has no committed offset: `strider topics apply` was not run
     └── StartRefused       a fact that only a person can change (partition count, settings)
 
@@ -30,6 +34,15 @@ class Unavailable(InfrastructureError):
         super().__init__(f"{dependency} is unavailable: {detail}")
         self.dependency = dependency
         self.detail = detail
+
+
+class PartitionUnavailable(Unavailable):
+    """One partition cannot be read at the moment; the others can."""
+
+    def __init__(self, topic: str, partition: int, detail: str) -> None:
+        super().__init__("kafka", f"{topic}[{partition}]: {detail}")
+        self.topic = topic
+        self.partition = partition
 
 
 class ShardFenced(InfrastructureError):
@@ -86,8 +99,8 @@ class LogTruncated(UnreadRange):
         self.end = end
 
 
-class BatchTooLarge(UnreadRange):
-    """A record batch is larger than its bound when it is decompressed; it still stands in the log."""
+class UnreadBatch(UnreadRange):
+    """A record batch is skipped unread; it still stands in the log. `why` completes "their batch …"."""
 
     def __init__(
         self,
@@ -98,17 +111,28 @@ class BatchTooLarge(UnreadRange):
         last: int,
         codec: str,
         compressed_bytes: int,
-        limit_bytes: int,
+        why: str,
     ) -> None:
         detail = (
             f"offsets {first} to {last} are skipped unread: "
-            f"their batch of {compressed_bytes} bytes ({codec}) "
-            f"takes more than {limit_bytes} bytes when it is decompressed (STRIDER_MAX_DECOMPRESSED_BATCH_MB)"
+            f"their batch of {compressed_bytes} bytes ({codec}) {why}"
         )
         super().__init__(detail, topic, partition, first=first, last=last)
         self.codec = codec
         self.compressed_bytes = compressed_bytes
-        self.limit_bytes = limit_bytes
+        self.why = why
+
+
+class BatchTooLarge(UnreadBatch):
+    """A record batch is larger than its bound when it is decompressed."""
+
+
+class TooManyRecords(UnreadBatch):
+    """A record batch has more records than a batch of a public topic may have."""
+
+
+class BatchUnreadable(UnreadBatch):
+    """A record batch arrived as it was written, and is no sequence of records."""
 
 
 class OffsetMissing(InfrastructureError):

@@ -41,7 +41,7 @@ SHARDS_LEFT_UNREAD: Final = LogEvent(
 RECORD_BATCH_LEFT_OUT: Final = LogEvent(
     "Record batch left out",
     "error",
-    "A reader of a whole topic left out a batch that exceeds STRIDER_MAX_DECOMPRESSED_BATCH_MB.",
+    "A reader of a whole topic left out a batch that is too large, or that cannot be parsed.",
 )
 TRUNCATED_LOG_CONTINUED: Final = LogEvent(
     "Truncated log continued",

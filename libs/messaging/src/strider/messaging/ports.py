@@ -183,6 +183,8 @@ class GroupSpec:
     session_timeout_seconds: float = 45.0
     max_poll_interval_seconds: float = 300.0
     read_committed: bool = True
+    max_batch_records: int | None = None
+    """Record batches with more records are skipped unread; None: all are read."""
 
 
 class Bus(Protocol):

@@ -7,7 +7,7 @@ is one: it still stands in the log.
 from __future__ import annotations
 
 from . import log_events
-from .errors import BatchTooLarge, LogTruncated, UnreadRange
+from .errors import LogTruncated, UnreadBatch, UnreadRange
 from .log_events import logger
 from .ports import Consumer, TopicPartition
 
@@ -16,7 +16,7 @@ _log = logger(__name__)
 
 def skip_unread(reader: Consumer, unread: UnreadRange) -> None:
     """Continue behind the range; log a batch that was skipped, and a log that lost its tail."""
-    if isinstance(unread, BatchTooLarge):
+    if isinstance(unread, UnreadBatch):
         _log.emit(
             log_events.RECORD_BATCH_LEFT_OUT,
             topic=unread.topic,
@@ -25,7 +25,7 @@ def skip_unread(reader: Consumer, unread: UnreadRange) -> None:
             last=unread.last,
             codec=unread.codec,
             compressed_bytes=unread.compressed_bytes,
-            limit_bytes=unread.limit_bytes,
+            why=unread.why,
         )
     if isinstance(unread, LogTruncated):
         _log.emit(

@@ -8,19 +8,19 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aiokafka import errors as library
 from aiokafka.consumer.fetcher import READ_COMMITTED
 from aiokafka.record import default_records
-from aiokafka.record.util import calc_crc32c
+from aiokafka.record.util import calc_crc32c, encode_varint
 from aiokafka.structs import TopicPartition as LibraryPartition
 
-from strider.messaging.errors import BatchTooLarge
+from strider.messaging.errors import BatchTooLarge, BatchUnreadable, PartitionUnavailable, TooManyRecords
 from strider.messaging.kafka.patches.bounded_decompression import CODECS, DEFAULT_LIMIT_BYTES
 from strider.messaging.kafka.patches.safe_decompression import (
     POLL_BYTES,
     RawMemoryRecords,
     SafeFetchResult,
     SafePartitionRecords,
+    SafeRecordBatch,
     begin_poll,
     forget_failure,
     install_safe_decompression,
@@ -31,7 +31,7 @@ PARTITION = LibraryPartition("t", 0)
 GOOD, BAD, SHOWN = b"name", b"\xff\xfeme", "\\xff\\xfeme"
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 TRANSACTIONAL = 0x10
-_CRC, _CHECKED = 17, 21
+_CRC, _CHECKED, _LAST_DELTA = 17, 21, 23
 _Builder: Any = default_records._DefaultRecordBatchBuilderPy
 
 
@@ -54,6 +54,13 @@ def batch(first: int, *names: bytes, codec: int = NONE, writer: int = -1) -> byt
     return struct.pack(">q", first) + bytes(builder.build())[8:]
 
 
+def varint(number: int) -> bytes:
+    """Write a number as records have it."""
+    written = bytearray()
+    encode_varint(number, written.append)
+    return bytes(written)
+
+
 def sealed(raw: bytes) -> bytes:
     """Give a batch the checksum that belongs to what it now holds."""
     return raw[:_CRC] + struct.pack(">I", calc_crc32c(raw[_CHECKED:])) + raw[_CHECKED:]
@@ -62,10 +69,18 @@ def sealed(raw: bytes) -> bytes:
 class Fetched:
     """One partition's response, read as the library's consumer does it."""
 
-    def __init__(self, content: bytes, *, at: int = 0, aborted: tuple[tuple[int, int], ...] = ()) -> None:
+    def __init__(
+        self,
+        content: bytes,
+        *,
+        at: int = 0,
+        aborted: tuple[tuple[int, int], ...] = (),
+        max_records: int | None = None,
+    ) -> None:
         self.state = SimpleNamespace(paused=False, position=at)
         self.state.consumed_to = lambda offset: setattr(self.state, "position", offset)
         self.assignment = SimpleNamespace(active=True, state_value=lambda _partition: self.state)
+        self.max_records = max_records
         records = SafePartitionRecords(
             PARTITION, RawMemoryRecords(content), list(aborted), at, None, None, True, READ_COMMITTED
         )
@@ -80,7 +95,7 @@ class Fetched:
         """Poll until nothing more comes, and return the offsets."""
         offsets: list[int] = []
         while True:
-            begin_poll(self.assignment)
+            begin_poll(self.assignment, max_batch_records=self.max_records)
             if not (found := self.read(500)):
                 return offsets
             offsets += [record.offset for record in found]
@@ -144,28 +159,81 @@ def _cut_after_a_bad_name() -> bytes:
 
 
 @pytest.mark.parametrize(
-    "broken",
+    ("broken", "kind"),
     [
-        pytest.param(batch(2, GOOD)[:-1] + b"x", id="checksum"),
-        pytest.param(_unreadable_codec(), id="compressed part"),
-        pytest.param(_cut_after_a_bad_name(), id="length, with a bad name"),
+        pytest.param(batch(2, GOOD)[:-1] + b"x", PartitionUnavailable, id="checksum"),
+        pytest.param(_unreadable_codec(), BatchUnreadable, id="compressed part"),
+        pytest.param(_cut_after_a_bad_name(), BatchUnreadable, id="length, with a bad name"),
     ],
 )
-def test_undecodable_records_fail_after_the_others_were_delivered(broken: bytes) -> None:
+def test_undecodable_records_fail_after_the_others_were_delivered(
+    broken: bytes, kind: type[BatchUnreadable | PartitionUnavailable]
+) -> None:
     """Raised at once, it would take along the records of every partition that was read with it."""
     fetched = Fetched(batch(0, GOOD, BAD) + broken)
 
     assert fetched.names() == [(0, "name"), (1, SHOWN)]
     assert fetched.state.position == 2
-    assert isinstance(pop_failure(fetched.assignment), Exception)
+    failure = pop_failure(fetched.assignment)
+    assert isinstance(failure, kind)
+    assert isinstance(failure, PartitionUnavailable) or (failure.first, failure.last) == (2, 2)
     assert pop_failure(fetched.assignment) is None
 
 
-def test_a_checksum_that_is_wrong_is_named() -> None:
+def test_a_batch_with_a_wrong_checksum_is_fetched_again() -> None:
+    """What was damaged on its way is right at the next attempt."""
     fetched = Fetched(batch(0, GOOD)[:-1] + b"x")
 
     assert fetched.read() == []
-    assert isinstance(pop_failure(fetched.assignment), library.CorruptRecordException)
+    failure = pop_failure(fetched.assignment)
+    assert isinstance(failure, PartitionUnavailable)
+    assert "t[0]: the batch at offset 0 arrives damaged: CorruptRecordException" in failure.detail
+    assert not fetched.result.has_more()
+
+
+def test_damage_in_the_head_of_a_batch_is_no_number_of_records() -> None:
+    head = bytearray(batch(0, GOOD))
+    head[_LAST_DELTA : _LAST_DELTA + 4] = b"\0\0\xff\xff"
+    fetched = Fetched(bytes(head), max_records=10)
+
+    assert fetched.read_all() == []
+    assert isinstance(pop_failure(fetched.assignment), PartitionUnavailable)
+
+
+@pytest.mark.fault("A16")
+@pytest.mark.parametrize("codec", [NONE, GZIP])
+def test_a_batch_of_too_many_records_is_not_decompressed(codec: int) -> None:
+    content = batch(0, GOOD, GOOD) + batch(2, GOOD, GOOD, GOOD, codec=codec) + batch(5, GOOD)
+    fetched = Fetched(content, max_records=2)
+
+    assert fetched.read_all() == [0, 1]
+    failure = pop_failure(fetched.assignment)
+    assert isinstance(failure, TooManyRecords)
+    assert (failure.first, failure.last, failure.codec) == (2, 4, CODECS[codec])
+    assert failure.why == "has 3 records, and 2 are the most that one may have here"
+    assert Fetched(content).read_all() == list(range(6))
+
+
+@pytest.mark.fault("A16")
+@pytest.mark.parametrize("neighbour", [GOOD, BAD])
+@pytest.mark.parametrize("offset", [-1, 0, 2, 2**31 - 1])
+def test_a_record_outside_of_its_batch_moves_no_position(offset: int, neighbour: bytes) -> None:
+    """Brokers leave these numbers as they are: a reader would continue there, and skip what is between."""
+    raw = bytearray(batch(0, neighbour, GOOD))
+    second = SafeRecordBatch(bytes(raw))
+    next(second)
+    raw[second._pos + 3 : second._pos + 4] = varint(offset)
+    length = raw[second._pos] // 2 + len(varint(offset)) - 1
+    raw[second._pos : second._pos + 1] = varint(length)
+    raw[8:12] = struct.pack(">i", len(raw) - 12)
+    fetched = Fetched(sealed(bytes(raw)) + batch(2, GOOD))
+
+    assert fetched.read_all() == [0]
+    assert fetched.state.position == 1
+    failure = pop_failure(fetched.assignment)
+    assert isinstance(failure, BatchUnreadable)
+    assert (failure.first, failure.last, failure.resume_at) == (1, 1, 2)
+    assert f"a record has offset {offset}, where 1 to 1 are possible" in failure.why
 
 
 LIMIT = 3 * 1024 * 1024
@@ -202,7 +270,8 @@ def test_a_batch_beyond_the_bound_fails_with_its_range_after_the_records_before_
     assert (failure.topic, failure.partition, failure.first, failure.last) == ("t", 0, 2, 4)
     assert (failure.resume_at, failure.messages) == (5, 3)
     assert failure.codec == CODECS[codec]
-    assert (failure.compressed_bytes, failure.limit_bytes) == (len(bomb) - 61, LIMIT)
+    assert failure.compressed_bytes == len(bomb) - 61
+    assert failure.why.startswith(f"takes more than {LIMIT} bytes when it is decompressed")
 
 
 @pytest.mark.usefixtures("small_limit")

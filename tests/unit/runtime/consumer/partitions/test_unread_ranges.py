@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any, cast
 
 import pytest
 
 from strider.messaging.effects import Effects, Subscription
+from strider.messaging.errors import BatchUnreadable, PartitionUnavailable, TooManyRecords
 from strider.messaging.inprocess import simulate
-from strider.messaging.ports import RawRecord, Record, TopicPartition
+from strider.messaging.ports import Consumer, RawRecord, Record, TopicPartition
 from strider.runtime.consumer.ports import NoConsumerMeter
 from tests.unit.runtime.consumer.loop_harness import GROUP, LETTERS, NOTES, Note, World, answer, notes
 
@@ -206,5 +208,95 @@ def test_a_log_that_lost_its_tail_is_continued_once_what_was_read_of_it_is_done(
         assert world.texts() == sorted(
             [*(f"{number:04}" for number in range(10)), *(f"new {number}" for number in range(8))]
         )
+
+    simulate(scenario())
+
+
+class FailingReads:
+    """A consumer to which partition 0 cannot be read, as long as there is a failure."""
+
+    def __init__(self, consumer: Any, failure: Exception | None) -> None:
+        self.failure = failure
+        self.attempts = 0
+        self._consumer = consumer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._consumer, name)
+
+    async def poll(self, **arguments: Any) -> Any:
+        await self._consumer._maintain_membership()
+        if self.failure is not None and FIRST not in self._consumer._paused:
+            self.attempts += 1
+            raise self.failure
+        return await self._consumer.poll(**arguments)
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        self.failure = None
+        self._consumer.seek(partition, offset)
+
+
+FIRST = TopicPartition("notes", 0)
+
+
+def with_failing_reads(world: World, failure: Exception) -> list[FailingReads]:
+    """Let the next consumer fail; the list has it as soon as it was opened."""
+    opened: list[FailingReads] = []
+    new_consumer = world.bus.consumer
+
+    async def consumer(*arguments: Any) -> Consumer:
+        opened.append(FailingReads(await new_consumer(*arguments), failure))
+        return cast("Consumer", opened[-1])
+
+    world.bus.consumer = consumer  # type: ignore[method-assign, assignment]
+    return opened
+
+
+@pytest.mark.fault("A16")
+def test_a_partition_that_cannot_be_read_holds_no_other() -> None:
+    """It is tried again at growing intervals, and is not ready until it was read."""
+
+    async def scenario() -> None:
+        world = World()
+        await world.write(*notes(3), partition=0)
+        await world.write(*notes(50), partition=1)
+        consumers = with_failing_reads(world, PartitionUnavailable("notes", 0, "arrives damaged"))
+        loop = world.loop(Subscription(NOTES, _echo))
+        task = world.start(loop)
+        await asyncio.sleep(300)
+        during = (world.committed(), loop.paused_reasons)
+        attempts, consumers[0].failure = consumers[0].attempts, None
+        await world.drained()
+        await asyncio.sleep(5)
+        after = loop.paused_reasons
+        await world.stop(loop, task)
+
+        assert during == ([0, 50], {"unreadable notes[0]": "notes[0]: arrives damaged"})
+        assert 5 < attempts < 50
+        assert (world.committed(), after) == ([3, 50], {})
+
+    simulate(scenario())
+
+
+@pytest.mark.fault("A16")
+@pytest.mark.parametrize(
+    ("kind", "reason"), [(BatchUnreadable, "batch_unreadable"), (TooManyRecords, "batch_too_large")]
+)
+def test_a_batch_that_cannot_be_read_is_one_dead_letter(kind: type[BatchUnreadable], reason: str) -> None:
+    async def scenario() -> None:
+        world = World()
+        await world.write(*notes(10), partition=0)
+        failure = kind("notes", 0, first=0, last=6, codec="gzip", compressed_bytes=9, why="is odd")
+        with_failing_reads(world, failure)
+        loop = world.loop(Subscription(NOTES, _echo))
+        task = world.start(loop)
+        await world.drained()
+        await world.stop(loop, task)
+        (letter,) = world.letters()
+
+        assert (letter.reason, letter.category, letter.lost_from, letter.lost_to) == (reason, "decode", 0, 6)
+        assert letter.error_message == (
+            "notes[0]: offsets 0 to 6 are skipped unread: their batch of 9 bytes (gzip) is odd"
+        )
+        assert world.texts() == ["0007", "0008", "0009"]
 
     simulate(scenario())

@@ -144,7 +144,9 @@ class DeadLetterReason(StrEnum):
     RETENTION_LOSS = "retention_loss"
     """The log was cut before it was read."""
     BATCH_TOO_LARGE = "batch_too_large"
-    """Its record batch is too large when it is decompressed, and was skipped unread."""
+    """Its record batch has too many bytes or records, and was skipped unread."""
+    BATCH_UNREADABLE = "batch_unreadable"
+    """Its record batch cannot be parsed, and was skipped unread."""
     LOG_TRUNCATED = "log_truncated"
     """The end of the log was lost after it was read."""
 

@@ -20,7 +20,7 @@ from strider.messaging.errors import (
     OffsetLost,
     OffsetMissing,
     PartitionNotOwned,
-    Unavailable,
+    PartitionUnavailable,
     UnreadRange,
 )
 from strider.messaging.log_events import logger
@@ -28,7 +28,7 @@ from strider.messaging.ports import GroupSpec, Record, TopicPartition
 
 from .assignor import ShardAssignor
 from .connection import KafkaConnection
-from .error_mapping import DEPENDENCY, describe_error, map_error, mapped_errors
+from .error_mapping import describe_error, map_error, mapped_errors
 from .patches import internals as insides
 from .patches import safe_decompression as unpacking
 from .patches.batching_pace import BatchingPace
@@ -104,7 +104,8 @@ class KafkaConsumer:
             await self._raise_mapped(failure)
 
     async def _fetch_records(self, max_records: int, timeout_seconds: float) -> FetchedRecords:
-        unpacking.begin_poll(insides.assignment_of(self._client))
+        limit = None if self._spec is None else self._spec.max_batch_records
+        unpacking.begin_poll(insides.assignment_of(self._client), max_batch_records=limit)
         try:
             # `getmany` waits for the end of a rebalance, whatever its own timeout says.
             async with asyncio.timeout(timeout_seconds + _POLL_SLACK_SECONDS):
@@ -155,16 +156,16 @@ class KafkaConsumer:
             raise InfrastructureError(describe_error(error)) from error
         raise map_error(error) from error
 
-    async def _unread_range(self, partition: TopicPartition, wanted: int) -> UnreadRange | Unavailable:
+    async def _unread_range(
+        self, partition: TopicPartition, wanted: int
+    ) -> UnreadRange | PartitionUnavailable:
         """Return why an offset is outside of its log."""
         begin = (await self.begin_offsets([partition]))[partition]
         if wanted < begin:
             return OffsetLost(*partition, wanted=wanted, available=begin)
         end = (await self.end_offsets([partition]))[partition]
         if wanted <= end:
-            return Unavailable(
-                DEPENDENCY, f"{partition.topic}[{partition.partition}] was shorter for a moment"
-            )
+            return PartitionUnavailable(*partition, "its log was shorter for a moment")
         resume_at = min(end, await self._first_after_latest(partition, end))
         return LogTruncated(*partition, wanted=wanted, end=end, resume_at=resume_at)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from strider.contracts import DecodeError, Topic, UnknownSchema
 from strider.contracts.avro.codec import Codec
-from strider.messaging.errors import BatchTooLarge, StartRefused
+from strider.messaging.errors import BatchUnreadable, StartRefused, UnreadBatch
 from strider.messaging.ports import Bus, Consumer, Header, Record, SchemaSource, TopicPartition
 
 POLL_RECORDS: Final = 500
@@ -136,7 +136,7 @@ class TopicTail:
         while ends is None or await _is_behind(reader, ends):
             try:
                 found = await reader.poll(max_records=POLL_RECORDS, timeout_seconds=POLL_SECONDS)
-            except BatchTooLarge as skipped:
+            except UnreadBatch as skipped:
                 reader.seek(TopicPartition(skipped.topic, skipped.partition), skipped.resume_at)
                 if not options.where:
                     yield _skipped_batch(skipped)
@@ -174,10 +174,11 @@ def _refuse_future_offset(name: str, options: TailOptions, ends: Mapping[TopicPa
     )
 
 
-def _skipped_batch(skipped: BatchTooLarge) -> TailedMessage:
+def _skipped_batch(skipped: UnreadBatch) -> TailedMessage:
     """Return a line for a batch that was not read, in the place of its first message."""
     record = UnreadRecord(skipped.topic, skipped.partition, skipped.first)
-    return TailedMessage(record, reason="batch_too_large", detail=str(skipped))
+    reason = "batch_unreadable" if isinstance(skipped, BatchUnreadable) else "batch_too_large"
+    return TailedMessage(record, reason=reason, detail=str(skipped))
 
 
 def matches(message: TailedMessage, where: Sequence[tuple[str, str]]) -> bool:

@@ -12,7 +12,13 @@ from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from strider.messaging.effects import Subscription
-from strider.messaging.errors import OffsetMissing, PartitionNotOwned, Unavailable, UnreadRange
+from strider.messaging.errors import (
+    OffsetMissing,
+    PartitionNotOwned,
+    PartitionUnavailable,
+    Unavailable,
+    UnreadRange,
+)
 from strider.messaging.ports import Bus, Consumer, GroupSpec, TopicPartition
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
@@ -26,7 +32,7 @@ from .pauses import Pauses, wait_at_most
 from .pipeline import Pipeline
 from .ports import MessageCodec
 from .spec import ConsumerPorts, ConsumerSettings
-from .unread_ranges import LOSS, report_unread
+from .unread_ranges import LOSS, UnreadablePartitions, report_unread
 from .worker_pool import WorkerPool
 
 POLL = "poll"
@@ -65,6 +71,7 @@ class ConsumerLoop:
             self._subscriptions, settings=settings, pauses=self._pauses, pool=self._pool
         )
         self._committer = OffsetCommitter(ports=ports, settings=settings, pauses=self._pauses)
+        self._unreadable = UnreadablePartitions(clock=ports.clock, chance=ports.chance, pauses=self._pauses)
         self._partitions = self._new_partitions()
         self._error_policy = self._new_error_policy()
         self._pipeline = self._new_pipeline(codec)
@@ -189,6 +196,7 @@ class ConsumerLoop:
         if not intake.has_capacity():
             await self._wait(intake.can_read, self._settings.keepalive_seconds)
         has_room = intake.has_capacity()
+        await self._unreadable.proceed(self._partitions.assigned, consumer)
         self._partitions.apply_pauses(consumer, is_full=not has_room)
         batches = await consumer.poll(
             max_records=intake.free_messages() if has_room else 1,
@@ -201,6 +209,8 @@ class ConsumerLoop:
         """Make one attempt at what needs the broker; record what is wrong with it, and back off."""
         try:
             await attempt
+        except PartitionUnavailable as failure:
+            await self._on_unreadable(failure)
         except Unavailable as failure:
             await self._back_off(POLL, str(failure))
         except OffsetMissing as failure:
@@ -219,6 +229,11 @@ class ConsumerLoop:
     async def _back_off(self, reason: str, detail: str) -> None:
         self._pauses.begin(reason, detail)
         await self._wait(self._stopping, self._backoff.next_seconds())
+
+    async def _on_unreadable(self, failure: PartitionUnavailable) -> None:
+        partition = self._partitions.assigned.get(TopicPartition(failure.topic, failure.partition))
+        if partition is not None and self._consumer is not None:
+            await self._attempt(self._unreadable.hold(failure, partition, self._consumer))
 
     async def _on_unread_range(self, unread: UnreadRange) -> None:
         partition = self._partitions.assigned.get(TopicPartition(unread.topic, unread.partition))

@@ -82,7 +82,7 @@ class ConsumerMeter(Protocol):
         """Count a retention loss and the messages in its range."""
 
     def batch_skipped(self, topic: str) -> None:
-        """Count a record batch that was skipped, because it is too large when it is decompressed."""
+        """Count a record batch that was skipped, because it is too large or cannot be parsed."""
 
     def log_truncated(self, topic: str) -> None:
         """Count a log that was found to end before the offset up to which it was read."""

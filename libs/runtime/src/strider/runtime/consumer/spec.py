@@ -28,6 +28,9 @@ from .ports import (
 
 MIB = 1024 * 1024
 
+MAX_PUBLIC_BATCH_RECORDS = 10_000
+"""Records of a batch on a public topic: what librdkafka puts into one by default."""
+
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSettings:
@@ -102,8 +105,16 @@ def consume(
         raise ValueError(f"not every topic of {named} declares {group} as a consumer group")
     if len({reader.sharded for reader in readers}) != 1:
         raise ValueError(f"{group} must read either all of its topics by shard or none")
+    if len({each.is_public for each in subscriptions}) != 1:
+        raise ValueError(f"{group} must read either public topics only or none")
+    is_public = subscriptions[0].is_public
     return ConsumerSpec(
-        GroupSpec(group, tuple(each.topic.name for each in subscriptions), sharded=readers[0].sharded),
+        GroupSpec(
+            group,
+            tuple(each.topic.name for each in subscriptions),
+            sharded=readers[0].sharded,
+            max_batch_records=MAX_PUBLIC_BATCH_RECORDS if is_public else None,
+        ),
         subscriptions,
         settings=settings or ConsumerSettings(),
         shards=shards or NoShardHooks(),

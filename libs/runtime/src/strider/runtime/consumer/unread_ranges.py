@@ -1,9 +1,23 @@
-"""Ranges of offsets that cannot be read: reported, acknowledged, and only then skipped."""
+"""Ranges of offsets, and partitions, that cannot be read.
+
+A range is reported, acknowledged, and only then skipped. A partition that cannot be read at the moment is
+tried again alone, while the others are read.
+"""
 
 from __future__ import annotations
 
-from strider.messaging.errors import BatchTooLarge, LogTruncated, PartitionNotOwned, Unavailable, UnreadRange
-from strider.messaging.ports import Consumer
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from strider.messaging.errors import (
+    LogTruncated,
+    PartitionNotOwned,
+    PartitionUnavailable,
+    Unavailable,
+    UnreadBatch,
+    UnreadRange,
+)
+from strider.messaging.ports import Clock, Consumer, Randomness, TopicPartition
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.retry import Backoff
@@ -13,6 +27,7 @@ from .pauses import Pauses
 from .spec import ConsumerPorts
 
 LOSS = "loss"
+UNREADABLE = "unreadable"
 _CHECK_SECONDS = 0.05
 
 _log = logger("loop")
@@ -65,14 +80,14 @@ def _restart(partition: AssignedPartition, offset: int) -> None:
 def _log_and_count(unread: UnreadRange, ports: ConsumerPorts) -> None:
     place = {"topic": unread.topic, "partition": unread.partition}
     extent = {"lost_from": unread.first, "lost_to": unread.last, "messages": unread.messages}
-    if isinstance(unread, BatchTooLarge):
+    if isinstance(unread, UnreadBatch):
         _log.emit(
             log_events.RECORD_BATCH_SKIPPED,
             **place,
             **extent,
             codec=unread.codec,
             compressed_bytes=unread.compressed_bytes,
-            limit_bytes=unread.limit_bytes,
+            why=unread.why,
         )
         ports.meter.batch_skipped(unread.topic)
     elif isinstance(unread, LogTruncated):
@@ -104,3 +119,49 @@ async def _publish(
             await backoff.wait()
         else:
             return
+
+
+@dataclass(slots=True)
+class _Attempts:
+    backoff: Backoff
+    position: int
+    """Where the partition could not be read."""
+    next_at: float
+    """Monotonic time of the next attempt."""
+
+
+class UnreadablePartitions:
+    """Holds partitions between attempts; a pause names each of them until it was read."""
+
+    def __init__(self, *, clock: Clock, chance: Randomness, pauses: Pauses) -> None:
+        self._clock = clock
+        self._chance = chance
+        self._pauses = pauses
+        self._attempts: dict[TopicPartition, _Attempts] = {}
+
+    async def hold(
+        self, failure: PartitionUnavailable, partition: AssignedPartition, consumer: Consumer
+    ) -> None:
+        """Begin or continue the wait of a partition."""
+        attempts = self._attempts.get(partition.name)
+        if attempts is None:
+            position = await consumer.position(partition.name)
+            backoff = Backoff(clock=self._clock, chance=self._chance)
+            attempts = self._attempts[partition.name] = _Attempts(backoff, position, 0.0)
+        attempts.next_at = self._clock.monotonic() + attempts.backoff.next_seconds()
+        partition.hold_reasons.add(UNREADABLE)
+        self._pauses.begin(_reason(partition.name), failure.detail)
+
+    async def proceed(self, assigned: Mapping[TopicPartition, AssignedPartition], consumer: Consumer) -> None:
+        """Let those be read again whose time has come, and end the wait of those that were read."""
+        for name, attempts in [*self._attempts.items()]:
+            partition = assigned.get(name)
+            if partition is None or await consumer.position(name) != attempts.position:
+                del self._attempts[name]
+                self._pauses.clear(_reason(name))
+            if partition is not None and self._clock.monotonic() >= attempts.next_at:
+                partition.hold_reasons.discard(UNREADABLE)
+
+
+def _reason(name: TopicPartition) -> str:
+    return f"{UNREADABLE} {name.topic}[{name.partition}]"

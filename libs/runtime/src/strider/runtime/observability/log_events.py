@@ -206,7 +206,7 @@ LOG_TRUNCATED: Final = _error(
     "Log truncated", "A partition ends before the offset up to which it was read; the line names the range."
 )
 RECORD_BATCH_SKIPPED: Final = _error(
-    "Record batch skipped", "A batch exceeds STRIDER_MAX_DECOMPRESSED_BATCH_MB, and is skipped unread."
+    "Record batch skipped", "A batch is too large or cannot be parsed, and is skipped unread."
 )
 MESSAGE_DEAD_LETTERED: Final = _error(
     "Message dead-lettered",

@@ -140,13 +140,13 @@ LOST_MESSAGES: Final = Metric(
 SKIPPED_BATCHES: Final = Metric(
     "strider_skipped_batches_total",
     "counter",
-    "Record batches skipped unread, because they are too large when they are decompressed.",
+    "Record batches skipped unread, because they are too large or cannot be parsed.",
     ("topic",),
     alert=Alert(
         "BatchesSkipped",
         _rise(15),
         0,
-        "A producer writes batches beyond `STRIDER_MAX_DECOMPRESSED_BATCH_MB`; the dead letters name them.",
+        "A producer writes batches that are too large or cannot be parsed; the dead letters name them.",
     ),
 )
 TRUNCATED_LOGS: Final = Metric(

@@ -19,7 +19,14 @@ from typing import Any, Final
 from strider.contracts import DecodeError, EncodeError, Topic
 from strider.contracts.avro.deferred_encoding import encoded_bytes
 from strider.messaging.effects import Publish
-from strider.messaging.errors import BatchTooLarge, LogTruncated, OffsetLost, UnreadRange
+from strider.messaging.errors import (
+    BatchTooLarge,
+    BatchUnreadable,
+    LogTruncated,
+    OffsetLost,
+    TooManyRecords,
+    UnreadRange,
+)
 from strider.messaging.ports import Clock, Header, Record, epoch_ms
 from strider.runtime.consumer.ports import DeadLetterBodyStore
 
@@ -38,12 +45,15 @@ HANDLER_TIMEOUT: Final = "handler_timeout"
 RESULT_REFUSED: Final = "answer_refused"
 RETENTION_LOSS: Final = "retention_loss"
 BATCH_TOO_LARGE: Final = "batch_too_large"
+BATCH_UNREADABLE: Final = "batch_unreadable"
 LOG_TRUNCATED: Final = "log_truncated"
 
 _UNREAD_REASONS: Final[Mapping[type[UnreadRange], tuple[str, str]]] = {
     OffsetLost: (RETENTION_LOSS, "retention"),
     LogTruncated: (LOG_TRUNCATED, "infrastructure"),
     BatchTooLarge: (BATCH_TOO_LARGE, "decode"),
+    TooManyRecords: (BATCH_TOO_LARGE, "decode"),
+    BatchUnreadable: (BATCH_UNREADABLE, "decode"),
 }
 """Reason and category of the dead letter by the kind of range."""
 

@@ -19,7 +19,7 @@ from faust.types.tuples import TP
 
 from strider.contracts import UnknownSchema
 from strider.insights.settings import InsightsSettings
-from strider.messaging.errors import BatchTooLarge
+from strider.messaging.errors import UnreadBatch
 from strider.messaging.kafka.patches.safe_decompression import pop_unpacking_failure
 from strider.messaging.ports import TopicPartition
 from strider.messaging.schema_topic import SchemaFinder
@@ -120,11 +120,11 @@ class ContiguousConsumer(Consumer):
                 await self._seek_back(tp, self._positions.expected_offset(tp))
 
     async def _skip_unreadable(self) -> None:
-        """Report a record batch beyond the bound, and continue behind it; raise any other failure."""
+        """Report a record batch that is skipped, and continue behind it; raise any other failure."""
         failure = pop_unpacking_failure(self._thread._consumer)  # noqa: SLF001  # Faust has no accessor
         if failure is None:
             return
-        if not isinstance(failure, BatchTooLarge):
+        if not isinstance(failure, UnreadBatch):
             raise failure
         tp = TP(failure.topic, failure.partition)
         _log.emit(
@@ -136,7 +136,7 @@ class ContiguousConsumer(Consumer):
             messages=failure.messages,
             codec=failure.codec,
             compressed_bytes=failure.compressed_bytes,
-            limit_bytes=failure.limit_bytes,
+            why=failure.why,
         )
         self._on_retention_gap(RetentionGap(TopicPartition(*tp), failure.first, failure.resume_at))
         self._positions.advance(tp, failure.resume_at)

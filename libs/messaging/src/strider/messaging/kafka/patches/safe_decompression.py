@@ -2,10 +2,11 @@
 
 Decides three things. A record whose header name is no UTF-8 is delivered like any other, with that name
 escaped: the library raises a bare UnicodeDecodeError on it, at every attempt, and nothing after it would ever
-be read. A batch that cannot be decompressed, or not within the bound, becomes a failure that is kept beside
-the assignment until the consumer retrieves it: raised in the middle of a fetch, it would discard the records
-of other partitions, whose positions have moved on already. And a poll ends at a number of bytes: batches are
-decompressed one at a time, and no more of them than the poll returns.
+be read. A batch that cannot be read becomes a failure that is kept beside the assignment until the consumer
+retrieves it: raised in the middle of a fetch, it would discard the records of other partitions, whose
+positions have moved on already. With the right checksum it would be the same at each attempt, so that its
+offsets are reported as unread; with a wrong one it is fetched again. And a poll ends at a number of bytes:
+batches are decompressed one at a time, and no more of them than the poll returns.
 
 Like `internals`, this holds for AIOKAFKA_VERSION. It knows nothing of what records mean.
 """
@@ -14,14 +15,20 @@ Like `internals`, this holds for AIOKAFKA_VERSION. It knows nothing of what reco
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, ClassVar, Final, NamedTuple, NoReturn
 
 from aiokafka.consumer import fetcher as library
 from aiokafka.errors import CorruptRecordException
 from aiokafka.record import default_records, memory_records
 from aiokafka.record.util import decode_varint
 
-from strider.messaging.errors import BatchTooLarge
+from strider.messaging.errors import (
+    BatchTooLarge,
+    BatchUnreadable,
+    PartitionUnavailable,
+    TooManyRecords,
+    UnreadBatch,
+)
 
 from .bounded_decompression import (
     CODECS,
@@ -30,6 +37,7 @@ from .bounded_decompression import (
     LargeBatch,
     install_bounded_decompression,
 )
+from .checked_batches import RecordLimitExceeded, checked
 
 POLL_BYTES: Final = 16 * 1024 * 1024
 """Keys, values and headers that one poll returns, exceeded by one record at most."""
@@ -40,6 +48,9 @@ _HEADER_BYTES: Final = 100
 """Memory that a header takes besides its name and content."""
 _FAILURES_ATTRIBUTE: Final = "unpacking_failures"
 _BYTES_LEFT_ATTRIBUTE: Final = "poll_bytes_left"
+_MAX_RECORDS_ATTRIBUTE: Final = "max_batch_records"
+_OWN_FAILURES: Final = (MemoryError, OSError)
+"""Of this process, and not of the bytes that it reads."""
 
 _Memory: Any = memory_records.MemoryRecords
 _PlainMemory: Any = memory_records._MemoryRecordsPy
@@ -79,10 +90,11 @@ def forget_failure(assignment: Any, partition: Any) -> None:
     getattr(assignment, _FAILURES_ATTRIBUTE, {}).pop(partition, None)
 
 
-def begin_poll(assignment: Any) -> None:
-    """Let the next results of this assignment return POLL_BYTES together."""
+def begin_poll(assignment: Any, *, max_batch_records: int | None = None) -> None:
+    """Let the next results of this assignment return POLL_BYTES together, of batches of so many records."""
     if assignment is not None:
         setattr(assignment, _BYTES_LEFT_ATTRIBUTE, POLL_BYTES)
+        setattr(assignment, _MAX_RECORDS_ATTRIBUTE, max_batch_records)
 
 
 class RawMemoryRecords(_Memory):  # type: ignore[misc]  # the class is chosen at run time
@@ -91,6 +103,12 @@ class RawMemoryRecords(_Memory):  # type: ignore[misc]  # the class is chosen at
     def __init__(self, content: bytes) -> None:
         super().__init__(content)
         self.content = content
+        self.max_records: int | None = None
+        """How many records a batch may have."""
+
+    def next_batch(self) -> Any:
+        """Return the next batch."""
+        return checked(super().next_batch(), max_records=self.max_records)
 
 
 class SafePartitionRecords(_Partition):  # type: ignore[misc]  # as above
@@ -109,36 +127,53 @@ class SafePartitionRecords(_Partition):  # type: ignore[misc]  # as above
             raise
         except (UnicodeDecodeError, LargeBatch):
             return self._next_from_safe_batch()
-        except DecompressionLimitExceeded as exceeded:
-            self._fail(self._too_large(exceeded))
         except Exception as error:  # noqa: BLE001  # of the codecs each has its own
-            self._fail(error)
+            self._fail(self._unread(error))
 
-    def _too_large(self, exceeded: DecompressionLimitExceeded) -> BatchTooLarge:
-        """Return the failure for the batch at the position; its offsets are in its head, uncompressed."""
-        remaining = _RemainingRecords(self._records.content, self.next_fetch_offset)
-        last, size_bytes = remaining.first_batch()
-        return BatchTooLarge(
-            *self._tp,
-            first=self.next_fetch_offset,
-            last=last,
-            codec=exceeded.codec,
-            compressed_bytes=size_bytes,
-            limit_bytes=exceeded.limit_bytes,
-        )
+    def limit_batch_records(self, max_records: int | None) -> None:
+        """Read no batch that has more records."""
+        self._records.max_records = max_records
 
     def _next_from_safe_batch(self) -> Any:
-        self._records = _RemainingRecords(self._records.content, self.next_fetch_offset)
+        self._records = _RemainingRecords(self._records, self.next_fetch_offset)
         self._records_iterator = self._unpack_records()
         try:
             return next(self._records_iterator)
         except StopIteration:
             self._records_iterator = None
             raise
-        except DecompressionLimitExceeded as exceeded:
-            self._fail(self._too_large(exceeded))
         except Exception as error:  # noqa: BLE001  # as above
-            self._fail(error)
+            self._fail(self._unread(error))
+
+    def _unread(self, error: Exception) -> Exception:
+        """Return the failure for the batch at the position."""
+        if isinstance(error, _OWN_FAILURES):
+            return error
+        head = _RemainingRecords(self._records, self.next_fetch_offset).first_head()
+        what = f"{type(error).__name__}: {error}"
+        if head is None or not head.is_intact:
+            detail = f"the batch at offset {self.next_fetch_offset} arrives damaged: {what}"
+            return PartitionUnavailable(self._tp[0], self._tp[1], detail)
+        if isinstance(error, DecompressionLimitExceeded):
+            why = (
+                f"takes more than {error.limit_bytes} bytes when it is decompressed "
+                "(STRIDER_MAX_DECOMPRESSED_BATCH_MB)"
+            )
+            return self._unread_batch(BatchTooLarge, head, why)
+        if isinstance(error, RecordLimitExceeded):
+            why = f"has {error.records} records, and {error.limit} are the most that one may have here"
+            return self._unread_batch(TooManyRecords, head, why)
+        return self._unread_batch(BatchUnreadable, head, f"cannot be read ({what})")
+
+    def _unread_batch(self, kind: type[UnreadBatch], head: _BatchHead, why: str) -> UnreadBatch:
+        return kind(
+            *self._tp,
+            first=self.next_fetch_offset,
+            last=head.last,
+            codec=head.codec,
+            compressed_bytes=head.compressed_bytes,
+            why=why,
+        )
 
     def _fail(self, error: Exception) -> NoReturn:
         self._records_iterator = None
@@ -155,6 +190,7 @@ class SafeFetchResult(_Result):  # type: ignore[misc]  # as above
         if left <= 0 or not self.has_more() or not self.check_assignment(self._topic_partition):
             return []
         records: Any = self._partition_records
+        records.limit_batch_records(getattr(self._assignment, _MAX_RECORDS_ATTRIBUTE, None))
         found: list[Any] = []
         for record in () if records.failure else records:
             found.append(record)
@@ -174,7 +210,7 @@ class SafeFetchResult(_Result):  # type: ignore[misc]  # as above
             setattr(
                 self._assignment, _FAILURES_ATTRIBUTE, {**failures, self._topic_partition: records.failure}
             )
-        if not isinstance(records.failure, BatchTooLarge):
+        if not isinstance(records.failure, UnreadBatch):
             self._partition_records = None
 
 
@@ -186,29 +222,50 @@ def memory_of(record: Any) -> int:
     return size
 
 
+class _BatchHead(NamedTuple):
+    """Fields of the head of a batch, which is not compressed."""
+
+    last: int
+    codec: str
+    compressed_bytes: int
+    is_intact: bool
+    """Whether the checksum is right."""
+
+
 class _RemainingRecords(_PlainMemory):  # type: ignore[misc]  # as above
     """The batches from an offset on, the first of them read by us and the others by the library."""
 
-    def __init__(self, content: bytes, offset: int) -> None:
-        super().__init__(content)
-        self.content = content
+    def __init__(self, before: Any, offset: int) -> None:
+        super().__init__(before.content)
+        self.content = before.content
+        self.max_records = before.max_records
         self._is_first = True
         # A batch that is behind us would set the position back to its own end.
         while self._has_headers() and SafeRecordBatch(self._next_slice).next_offset <= offset:
             self._cache_next()
 
-    def first_batch(self) -> tuple[int, int]:
-        """Return the last offset and the compressed bytes of the batch at the offset."""
+    def first_head(self) -> _BatchHead | None:
+        """Return the head of the batch at the offset; None where the bytes end before it does."""
+        piece = self._next_slice
+        if piece is None:
+            return None
         if not self._has_headers():  # of an older format, whose offset is the last one in it
-            return int.from_bytes(self._next_slice[:8], "big"), len(self._next_slice)
-        return SafeRecordBatch(self._next_slice).next_offset - 1, len(self._next_slice) - _BATCH_HEAD_BYTES
+            return _BatchHead(int.from_bytes(piece[:8], "big"), CODECS[0], len(piece), is_intact=True)
+        batch = SafeRecordBatch(piece)
+        codec = batch.compression_type
+        return _BatchHead(
+            last=batch.next_offset - 1,
+            codec=CODECS[codec] if codec < len(CODECS) else str(codec),
+            compressed_bytes=len(piece) - _BATCH_HEAD_BYTES,
+            is_intact=batch.validate_crc(),
+        )
 
     def next_batch(self) -> Any:
         """Return the next batch."""
         piece, is_ours = self._next_slice, self._is_first and self._has_headers()
         batch = super().next_batch()
         self._is_first = False
-        return SafeRecordBatch(piece) if is_ours else batch
+        return checked(SafeRecordBatch(piece) if is_ours else batch, max_records=self.max_records)
 
     def _has_headers(self) -> bool:
         piece = self._next_slice

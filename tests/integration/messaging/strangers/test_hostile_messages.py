@@ -26,8 +26,8 @@ from strider.messaging.topics import apply_topics
 from strider.testing.stack import ServerStack
 from tests.integration.examples.processes import SHARDS, ServiceProcess
 
-from .conftest import create_topic
-from .processes import until
+from ..conftest import create_topic
+from ..processes import until
 
 Start = Callable[..., ServiceProcess]
 CODEC = Codec(SchemaStore.bundled())
