@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from strider.messaging.errors import InfrastructureError, ShardFenced
-from strider.messaging.ports import RawRecord, TopicPartition
+from strider.messaging.ports import GroupSpec, RawRecord, TopicPartition
 
-from .bus_environments import World
-from .bus_members import poll_quietly, read, values
+from .bus_environments import World, until
+from .bus_members import Silent, poll_quietly, read, values
 
 NEVER_SECONDS = 3600.0
 """An interval that no test waits for: only `flush` commits."""
@@ -123,6 +123,52 @@ async def test_open_and_aborted_records_are_invisible(world: World) -> None:
     assert await reader.end_offsets([partition]) == {partition: 1}
     await transaction.abort()
     assert values(await read(reader, 1)) == [b"behind"]
+
+
+@pytest.mark.fault("A17")
+async def test_a_group_that_reads_everything_waits_for_no_transaction(world: World) -> None:
+    """Its end is that of the log, and what was aborted stays read."""
+    topic, group = await world.create_topic(1), world.unique("group")
+    partition = TopicPartition(topic, 0)
+    await world.start_group(group, [topic])
+    transaction = await world.open_transaction(partition, [RawRecord(b"k", b"open")])
+    bus = world.bus()
+    producer = await bus.producer()
+    await asyncio.gather(*await producer.send_raw(topic, 0, [RawRecord(b"k", b"behind")]))
+    reader = await bus.consumer(GroupSpec(group, (topic,), read_committed=False), Silent())
+    assert values(await read(reader, 2)) == [b"open", b"behind"]
+    assert await reader.end_offsets([partition]) == {partition: 2}
+    assert reader.held_by_transactions() == {}
+    await transaction.abort()
+    await asyncio.gather(*await producer.send_raw(topic, 0, [RawRecord(b"k", b"later")]))
+    assert values(await read(reader, 1)) == [b"later"]
+
+
+@pytest.mark.fault("A17")
+async def test_a_reader_names_where_an_open_transaction_holds_it(world: World) -> None:
+    topic = await world.create_topic(1)
+    partition = TopicPartition(topic, 0)
+    bus = world.bus()
+    producer = await bus.producer()
+    await asyncio.gather(*await producer.send_raw(topic, 0, [RawRecord(b"k", b"before")]))
+    reader = await bus.reader([partition])
+    assert values(await read(reader, 1)) == [b"before"]
+    assert reader.held_by_transactions() == {}
+    transaction = await world.open_transaction(partition, [RawRecord(b"k", b"open")])
+
+    async def is_held() -> bool:
+        assert await poll_quietly(reader) == []
+        return reader.held_by_transactions() == {partition: 1}
+
+    await until(is_held, what="the open transaction is noticed")
+    await transaction.commit()
+    assert values(await read(reader, 1)) == [b"open"]
+
+    async def is_free() -> bool:
+        await poll_quietly(reader)
+        return reader.held_by_transactions() == {}
+
+    await until(is_free, what="its end is noticed")
 
 
 async def test_a_flush_with_nothing_open_is_no_work(world: World) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
 
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from tests.integration.messaging.strangers.forged_batches import (
@@ -71,3 +72,39 @@ async def test_batches_that_cannot_be_read_hold_no_seeds(
             assert sent is not None, "the broker takes it"
         for url in await send_refused_seeds(stranger, attack):
             await stage.until_refused(url, field="delay")
+
+
+@pytest.mark.fault("A17")
+async def test_a_transaction_that_is_left_open_holds_no_seeds(stage: Stage) -> None:
+    """It begins in each partition, with a good seed, and is never ended; the broker aborts it."""
+    stranger: Any = AIOKafkaProducer(
+        bootstrap_servers=stage.ring.servers.kafka.address,
+        transactional_id="stranger",
+        transaction_timeout_ms=60_000,
+    )
+    await stranger.start()
+    try:
+        async with stage.unharmed_neighbours("A17 open transaction"):
+            await stranger.begin_transaction()
+            within = await send_refused_seeds(stranger, "within")
+            for number in range(2 * len(within)):
+                stage.send({"url": f"http://127.0.0.1:9/behind/{number}", "delay": 86_400})
+            for number in range(2 * len(within)):
+                await stage.until_refused(f"http://127.0.0.1:9/behind/{number}", field="delay")
+            for url in within:
+                await stage.until_refused(url, field="delay")
+    finally:
+        await stranger.stop()
+
+
+@pytest.mark.fault("A17")
+async def test_the_broker_of_the_stack_takes_no_longer_transactions(stage: Stage) -> None:
+    """Fifteen minutes are the default; no reader of a topic without permissions is held longer than one."""
+    stranger: Any = AIOKafkaProducer(
+        bootstrap_servers=stage.ring.servers.kafka.address,
+        transactional_id="patient",
+        transaction_timeout_ms=60_001,
+    )
+    with pytest.raises(KafkaError, match="InvalidTransactionTimeout"):
+        await stranger.start()
+    await stranger.stop()

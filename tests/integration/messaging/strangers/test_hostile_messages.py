@@ -25,9 +25,8 @@ from strider.messaging.ports import TopicPartition
 from strider.messaging.topics import apply_topics
 from strider.testing.stack import ServerStack
 from tests.integration.examples.processes import SHARDS, ServiceProcess
-
-from ..conftest import create_topic
-from ..processes import until
+from tests.integration.messaging.conftest import create_topic
+from tests.integration.messaging.processes import until
 
 Start = Callable[..., ServiceProcess]
 CODEC = Codec(SchemaStore.bundled())

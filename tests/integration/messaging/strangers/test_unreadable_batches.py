@@ -16,8 +16,8 @@ from strider.messaging.errors import BatchUnreadable, TooManyRecords, UnreadRang
 from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import GroupSpec, TopicPartition
 from tests.figures import record_figure
+from tests.integration.messaging.conftest import create_topic, start_group
 
-from ..conftest import create_topic, start_group
 from .forged_batches import forged_batch, mutated_batch, record, send_forged, with_gzip_tail
 
 MUTATIONS = 150

@@ -93,6 +93,20 @@ def test_a_group_reads_only_what_declares_it() -> None:
         consume("echo", Subscription(TALLIES))
 
 
+@pytest.mark.fault("A17")
+def test_a_group_reads_public_topics_as_they_are_and_alone() -> None:
+    """Only there a stranger may write: what holds or floods his topic must not hold any other."""
+    public = Subscription(ECHO_REQUESTS, is_public=True)
+    other = Subscription(ECHO_REQUESTS)
+
+    spec = consume("echo", public).group
+    assert (spec.read_committed, spec.max_batch_records) == (False, 10_000)
+    spec = consume("echo", other).group
+    assert (spec.read_committed, spec.max_batch_records) == (True, None)
+    with pytest.raises(ValueError, match="either public topics only or none"):
+        consume("echo", public, other)
+
+
 def a_broker(**partitions: int) -> InProcessBroker:
     broker = InProcessBroker(clock=EventLoopClock())
     for name, count in partitions.items():

@@ -166,6 +166,12 @@ class Consumer(Protocol):
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Return where the log ends now (committed data only, where the consumer reads committed)."""
 
+    def held_by_transactions(self) -> Mapping[TopicPartition, int]:
+        """Return where committed data ended at the last fetch, of those partitions that continue behind it.
+
+        An open transaction begins there. Costs no request; only partitions that were read to that end.
+        """
+
     async def offsets_at(self, moments_ms: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
         """Return the first offset at or after a moment; the end offset where there is none."""
 
@@ -183,6 +189,7 @@ class GroupSpec:
     session_timeout_seconds: float = 45.0
     max_poll_interval_seconds: float = 300.0
     read_committed: bool = True
+    """Whether records are delivered only where no transaction is open, and none that was aborted."""
     max_batch_records: int | None = None
     """Record batches with more records are skipped unread; None: all are read."""
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from strider.messaging.effects import NO_EFFECTS, Effects, Subscription
 from strider.messaging.inprocess import simulate
-from strider.messaging.ports import Record, TopicPartition
+from strider.messaging.ports import RawRecord, Record, TopicPartition
 from tests.unit.runtime.consumer.loop_harness import NOTES, Note, World
 
 from .test_takeovers import Shards
@@ -98,4 +100,38 @@ def test_where_nothing_is_unread_that_is_known_at_once() -> None:
 
 
 async def _handle(_note: Note, _record: Record) -> Effects:
+    return NO_EFFECTS
+
+
+@pytest.mark.fault("A17")
+def test_a_transaction_that_is_left_open_is_named_after_half_a_minute() -> None:
+    """Nothing behind it is read and the lag is zero, so that nothing else would show it."""
+
+    async def scenario() -> None:
+        world = World()
+        transactions, name = world.broker.transactions, "stranger"
+        loop = world.loop(Subscription(NOTES, _ignore))
+        task = world.start(loop)
+        await asyncio.sleep(20)
+        epoch = transactions.initialise(name)
+        transactions.append(name, ONLY, RawRecord(b"k", b"open"), epoch=epoch, shard=0)
+        await world.write(Note("a", "behind"), partition=0)
+        await asyncio.sleep(20)
+        early = loop.paused_reasons
+        await asyncio.sleep(20)
+        late, exempt, lag = loop.paused_reasons, loop.exempt_pauses, loop.lags[ONLY]
+        transactions.abort(name, epoch=epoch, shard=0)
+        await world.drained()
+        await asyncio.sleep(10)
+        after = loop.paused_reasons
+        await world.stop(loop, task)
+
+        assert (early, list(late), exempt, lag) == ({}, ["transaction notes[0]"], {}, 0)
+        assert "nothing is readable from offset 0 on" in late["transaction notes[0]"]
+        assert after == {}
+
+    simulate(scenario())
+
+
+async def _ignore(_note: Note, _record: Record) -> Effects:
     return NO_EFFECTS

@@ -66,6 +66,8 @@ SINGLE_NODE_SETTINGS: Final = {
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
     "transaction.state.log.num.partitions": "4",
+    # How long a client may leave a transaction open, behind which nothing is read: 15 min by default.
+    "transaction.max.timeout.ms": "60000",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.state.topic.num.partitions": "1",

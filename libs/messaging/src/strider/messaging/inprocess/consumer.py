@@ -108,6 +108,17 @@ class InProcessReader:
         self._broker.transactions.expire()
         return {tp: self._end(tp) for tp in partitions}
 
+    def held_by_transactions(self) -> Mapping[TopicPartition, int]:
+        """Return where committed data ends, of those partitions that continue behind it."""
+        ends = {
+            partition: (self._end(partition), self._broker.log(partition).end) for partition in self._order
+        }
+        return {
+            partition: stable
+            for partition, (stable, end) in ends.items()
+            if stable < end and self._positions.get(partition) == stable
+        }
+
     async def offsets_at(self, moments_ms: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
         """Return the first offset at or after a moment; the end where there is none."""
         self._broker.check_available()

@@ -282,6 +282,14 @@ class KafkaConsumer:
             for partition in moments_ms
         }
 
+    def held_by_transactions(self) -> Mapping[TopicPartition, int]:
+        """Return where committed data ended at the last fetch, where the log continues behind it."""
+        return {
+            partition: progress.position
+            for partition, progress in self.progress().items()
+            if progress.is_held_by_transaction and progress.position is not None
+        }
+
     def progress(self) -> Mapping[TopicPartition, insides.PartitionProgress]:
         """Return the progress of each partition as known here, without a request to the broker."""
         return {partition: insides.progress_of(self._client, partition) for partition in self._assigned}

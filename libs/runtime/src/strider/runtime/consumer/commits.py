@@ -15,6 +15,10 @@ from .pauses import Pauses
 from .spec import ConsumerPorts, ConsumerSettings
 
 COMMIT = "commit"
+TRANSACTION = "transaction"
+
+OPEN_TRANSACTION_SECONDS = 30.0
+"""How long a transaction may hold a partition unnoticed: own ones end within a second."""
 
 _log = logger("loop")
 
@@ -29,6 +33,8 @@ class OffsetCommitter:
         self._backoff = Backoff(clock=ports.clock, chance=ports.chance)
         self._due_at = ports.clock.monotonic()
         self._measured_at = ports.clock.monotonic()
+        self._held_since: dict[tuple[TopicPartition, int], float] = {}
+        """Monotonic time since which an open transaction holds a partition at an offset."""
         self.lags: Mapping[TopicPartition, int] = {}
         """Messages from the first incomplete one to the end of the log, as last measured."""
 
@@ -94,6 +100,7 @@ class OffsetCommitter:
         if not has_new and now - self._measured_at < self._settings.lag_interval_seconds:
             return
         self._measured_at = now
+        self._report_open_transactions(consumer.held_by_transactions(), now)
         try:
             ends = await consumer.end_offsets(assigned.keys())
             lags = {}
@@ -119,6 +126,23 @@ class OffsetCommitter:
             return  # the next poll meets the same failure and reports it
         self.lags = lags
         self._notify_caught_up(assigned)
+
+    def _report_open_transactions(self, held: Mapping[TopicPartition, int], now: float) -> None:
+        """Name each partition that an open transaction holds: its lag is zero, as nothing can be read."""
+        before = self._held_since
+        self._held_since = {place: before.get(place, now) for place in held.items()}
+        for name, _ in before.keys() - self._held_since.keys():
+            self._pauses.clear(f"{TRANSACTION} {name.topic}[{name.partition}]")
+        for (name, offset), since in self._held_since.items():
+            if now - since >= OPEN_TRANSACTION_SECONDS:
+                place = f"{name.topic}[{name.partition}]"
+                self._pauses.begin(
+                    f"{TRANSACTION} {place}",
+                    f"{place}: nothing is readable from offset {offset} on: a transaction that began there "
+                    f"was not ended for {OPEN_TRANSACTION_SECONDS:.0f} s; the broker aborts it at its "
+                    "timeout, an operator with kafka-transactions.sh find-hanging and abort",
+                    is_exempt=False,
+                )
 
     def _notify_caught_up(self, assigned: Mapping[TopicPartition, AssignedPartition]) -> None:
         for name, partition in assigned.items():

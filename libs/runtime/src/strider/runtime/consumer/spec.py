@@ -113,6 +113,8 @@ def consume(
             group,
             tuple(each.topic.name for each in subscriptions),
             sharded=readers[0].sharded,
+            # Else one open transaction of a stranger would hold what all others send.
+            read_committed=not is_public,
             max_batch_records=MAX_PUBLIC_BATCH_RECORDS if is_public else None,
         ),
         subscriptions,

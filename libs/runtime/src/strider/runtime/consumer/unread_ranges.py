@@ -150,7 +150,7 @@ class UnreadablePartitions:
             attempts = self._attempts[partition.name] = _Attempts(backoff, position, 0.0)
         attempts.next_at = self._clock.monotonic() + attempts.backoff.next_seconds()
         partition.hold_reasons.add(UNREADABLE)
-        self._pauses.begin(_reason(partition.name), failure.detail)
+        self._pauses.begin(_reason(partition.name), failure.detail, is_exempt=False)
 
     async def proceed(self, assigned: Mapping[TopicPartition, AssignedPartition], consumer: Consumer) -> None:
         """Let those be read again whose time has come, and end the wait of those that were read."""

@@ -34,6 +34,8 @@ _STOP_TIMEOUT_SECONDS: Final = 2.0
 _JOIN_TIMEOUT_SECONDS: Final = 3.0
 """Many times what leaving takes when nothing is pending, and well below any shutdown timeout."""
 
+_CURRENT_SECONDS: Final = 5.0
+"""Age of a response that still says how the log ends: ten long polls."""
 _SENDER_ATTEMPTS: Final = 5
 _CANCEL_ATTEMPTS: Final = 4
 
@@ -48,6 +50,8 @@ class PartitionProgress:
     """Where the log (its committed part) ended in the last response; None before the first one."""
     last_response_seconds_ago: float | None
     """Age of the last response for this partition; it grows while the broker is silent or we are stuck."""
+    is_held_by_transaction: bool = False
+    """Whether all committed records were read, and an open transaction has records behind them."""
 
 
 def generation_of(consumer: Any) -> int:
@@ -162,7 +166,9 @@ def progress_of(consumer: Any, partition: TopicPartition) -> PartitionProgress:
     position = state.position if state.has_valid_position else None
     stable = state.lso if state.lso is not None and state.lso >= 0 else state.highwater
     age = None if state.timestamp is None else max(0.0, time.time() - state.timestamp / 1000)
-    return PartitionProgress(position, stable, age)
+    is_current = age is not None and age < _CURRENT_SECONDS
+    is_held = is_current and state.lso is not None and position == state.lso < state.highwater
+    return PartitionProgress(position, stable, age, is_held)
 
 
 async def start_producer(producer: Any, producer_id: int, producer_epoch: int) -> None:
