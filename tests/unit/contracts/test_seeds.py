@@ -15,7 +15,7 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.errors import DECODE_REASONS
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.generated.topics import PAGES_PARSED, SEEDS_SUBMITTED
-from strider.contracts.seed_limits import SEED_RANGES
+from strider.contracts.seed_limits import SEED_RANGES, SEED_WORDS, seed_word_error
 from strider.contracts.seeds import FIELD_OF_OPTION, MAX_JSON_BYTES, is_json_object
 
 URL = "https://example.org/"
@@ -306,3 +306,17 @@ def test_the_priorities_of_task_lists_are_the_same_scale_in_finer_steps() -> Non
     for word in ("0/10", "11/10", "5/5"):
         with pytest.raises(DecodeError, match="1/10 to 10/10"):
             decode(a_document(priority=word))
+
+
+def test_every_word_of_a_seed_is_compared_with_the_list_that_its_schema_names() -> None:
+    """Of Avro seeds, too: their decoding does not compare."""
+    store = CODEC.schema_store
+    fields = store.current(SEEDS_SUBMITTED.schema_name).node.fields
+    declared = {field.name: set(store.value_lists[field.value_list]) for field in fields if field.value_list}
+
+    assert {name: set(words) for name, words in SEED_WORDS.items()} == declared
+    assert all(not seed_word_error(name, word) for name, words in declared.items() for word in words)
+    assert seed_word_error("kind", "robot") == "kind is 'robot', allowed: " + ", ".join(
+        sorted(declared["kind"])
+    )
+    assert seed_word_error("url", "robot") == ""

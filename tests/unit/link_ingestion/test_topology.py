@@ -295,7 +295,6 @@ def test_replayed_messages_change_nothing() -> None:
 
     async def scenario(world: World) -> None:
         await world.say(PAGES_VALIDATED, validated(a_page(f"{HOME}/a")), headers=replay)
-        await world.say(SEEDS_SUBMITTED, SeedSubmitted(url="https://a.test/"), headers=replay)
         world.start()
         await world.drained()
 

@@ -109,7 +109,11 @@ class World:
         )
 
     def _signature(self, topic: Topic[Any], event: Any) -> list[Header]:
-        return owner_headers(self.codec.encode(topic, event).value) if topic is SEEDS_SUBMITTED else []
+        return self.signature_of(self.codec.encode(topic, event).value) if topic is SEEDS_SUBMITTED else []
+
+    def signature_of(self, value: bytes) -> list[Header]:
+        """Return the headers with which an owner sends a seed."""
+        return [*owner_headers(value)]
 
     def put(
         self,
@@ -155,6 +159,9 @@ class World:
             for event in self.events(URLS_DECIDED)
             for url, reason in zip(event.urls, event.reasons, strict=True)
         }
+
+    def details(self) -> set[str]:
+        return {detail for event in self.events(URLS_DECIDED) for detail in event.details}
 
     def committed(self, topic: Topic[Any], group: str) -> int:
         offsets = self.broker.group(group).committed

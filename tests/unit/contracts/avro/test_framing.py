@@ -41,6 +41,12 @@ ID_HEADER = ("__value_schema_id", b"\x00\x00\x00\x00\x07")
         ),
         pytest.param(
             confluent_prefix(7),
+            (("schema-fp", None),),
+            MessageFrame(5, None, 7),
+            id="a header without content",
+        ),
+        pytest.param(
+            confluent_prefix(7),
             (("schema-fp", b"no hex"),),
             MessageFrame(5, None, 7),
             id="a header that is no fingerprint",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -326,22 +327,36 @@ def test_undecodable_messages_of_a_public_topic_do_not_trip_the_breaker() -> Non
     simulate(scenario())
 
 
-def test_a_door_stops_where_the_fault_is_ours() -> None:
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        pytest.param("crash", "handler_crashed", id="the handler crashes"),
+        pytest.param("refuse", "answer_refused", id="the result cannot be written"),
+    ],
+)
+def test_no_failure_that_a_message_of_a_public_topic_causes_trips_the_breaker(text: str, reason: str) -> None:
+    """Its sender chooses the bytes, so whatever they reveal of our faults must not stop the others."""
+
     async def scenario() -> None:
         world = World(partitions=1, settings=ConsumerSettings(breaker=DeadLetterBreakerLimits(consecutive=5)))
-        await world.write(*notes(20))
-        loop = world.loop(Subscription(NOTES, _crash, is_public=True))
+
+        async def handle(items: Sequence[tuple[Note, Record]]) -> Effects:
+            if any(note.text == "crash" for note, _ in items):
+                raise ValueError("a bug")
+            return Effects(publish=[answer(note) for note, _ in items])
+
+        await world.write(*[f"k={text}".encode()] * 50, *notes(3))
+        loop = world.loop(Subscription(NOTES, batch_handler=handle, is_public=True))
         task = world.start(loop)
-        await world.until(lambda: "flood" in loop.paused_reasons)
+        await world.drained()
+        reasons = loop.paused_reasons
         await world.stop(loop, task)
 
-        assert len(world.letters()) == 4
+        assert reasons == {}
+        assert [letter.reason for letter in world.letters()] == [reason] * 50
+        assert world.texts() == ["0000", "0001", "0002"]
 
     simulate(scenario())
-
-
-async def _crash(_note: Note, _record: object) -> Effects:
-    raise ValueError
 
 
 def _anything(_topic: object, value: bytes, _headers: object, **_only: object) -> Note:

@@ -94,6 +94,38 @@ async def test_everything_of_the_message_is_kept() -> None:
     assert (event.lost_from, event.lost_to) == (-1, -1)
 
 
+CLAIMS = (
+    ("entry", b"job-of-another/1"),
+    ("execution", b"run-of-another"),
+    ("traceparent", b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+)
+
+
+@pytest.mark.fault("A10", part="headers of a dead letter")
+async def test_headers_of_a_public_topic_are_kept_and_not_believed() -> None:
+    """Who searches the errors of a run must not find the texts of a stranger who named it."""
+    record = _record(headers=CLAIMS)
+    own = (await _letters().dead_letter(record, ValueError())).event
+    public = (await _letters().dead_letter(record, ValueError(), headers=CLAIMS[2:], is_public=True)).event
+
+    assert (own.task_id, own.execution_id, own.trace_id[:4]) == ("job-of-another/1", "run-of-another", "0af7")
+    assert (public.task_id, public.execution_id, public.trace_id) == ("", "", "")
+    assert public.header_names == tuple(name for name, _ in CLAIMS)
+
+
+async def test_a_header_without_content_is_kept_as_an_empty_one() -> None:
+    event = (await _letters().dead_letter(_record(headers=(("entry", None),)), ValueError())).event
+
+    assert (event.header_names, event.header_values, event.task_id) == (("entry",), (b"",), "")
+
+
+async def test_bytes_that_do_not_decode_have_no_stack_trace() -> None:
+    """It would name the same lines of the codec each time, and be most of the letter."""
+    event = (await _letters().dead_letter(_record(), DecodeError("bad_json", "no object"))).event
+
+    assert (event.stack_trace, event.error_message) == ("", "bad_json: no object")
+
+
 async def test_a_tombstone_differs_from_an_empty_value() -> None:
     letters = _letters()
     tombstone = (await letters.dead_letter(_record(value=None), ValueError())).event

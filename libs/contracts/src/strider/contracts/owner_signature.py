@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from .avro.framing import Header
-
 SIGNATURE_NAME: Final = "owner-signature"
 MIN_KEY_CHARS: Final = 32
 """Of a key: shorter ones can be guessed from a single signed message."""
@@ -43,7 +41,7 @@ class InvalidSignature:
     detail: str
 
 
-def sign_value(value: bytes, key: str) -> Header:
+def sign_value(value: bytes, key: str) -> tuple[str, bytes]:
     """Return the header that signs the bytes of a message's value."""
     return SIGNATURE_NAME, f"{_VERSION}={_digest(value, key)}".encode()
 

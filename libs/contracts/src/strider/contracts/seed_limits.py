@@ -1,4 +1,4 @@
-"""Allowed ranges of numbers in seeds and crawl specs, and the errors for values outside.
+"""Allowed numbers and words in seeds and crawl specs, and the errors for other values.
 
 Declared once for all inputs: JSON seeds, Avro seeds, and command line options. Pure.
 """
@@ -6,7 +6,10 @@ Declared once for all inputs: JSON seeds, Avro seeds, and command line options. 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Final
+
+from .generated.enums import ExtractionLevel, RequestKind, Scope
 
 DEFAULT_DEPTH: Final = 3
 """Depth of a seed that sets none, or 0."""
@@ -62,6 +65,23 @@ SPEC_RANGES: Final[Mapping[str, tuple[int, int]]] = {
     "recrawl_cap_seconds": (0, 10**9),
 }
 """Allowed ranges of a crawl spec. Its delay applies to everyone who crawls the host, so it is limited too."""
+
+
+SEED_WORDS: Final[Mapping[str, type[StrEnum]]] = {
+    "scope": Scope,
+    "kind": RequestKind,
+    "extraction": ExtractionLevel,
+}
+"""Fields of seeds that take one word of a list. Decoding compares JSON alone with it, not Avro."""
+
+_SHOWN_CHARS: Final = 80
+
+
+def seed_word_error(name: str, word: str) -> str:
+    """Return the error about a word; empty where it is in the list of its field."""
+    if name not in SEED_WORDS or word in set(SEED_WORDS[name]):
+        return ""
+    return f"{name} is {word[:_SHOWN_CHARS]!r}, allowed: {', '.join(sorted(SEED_WORDS[name]))}"
 
 
 def spec_range_error(spec: object) -> str:

@@ -93,8 +93,8 @@ class Subscription:
     first access. Empty means that all are decoded at once.
     """
     is_public: bool = False
-    """Whether anyone may write to the topic: undecodable messages are then the fault of their sender and do
-    not trip the dead-letter breaker, so that no number of them stops the others.
+    """Whether anyone may write to the topic: no message of it counts for the dead-letter breaker, whatever it
+    fails with, so that no number of them stops the others; and its headers are not believed.
     """
     redact: Callable[[bytes], bytes] | None = None
     """Removes secrets from the value of a message that becomes a dead letter; None where it has none."""

@@ -14,7 +14,8 @@ from typing import NamedTuple, Protocol
 from strider.contracts import UnknownSchema
 from strider.contracts.fast_dataclass import fast_dataclass
 
-Header = tuple[str, bytes]
+Header = tuple[str, bytes | None]
+"""Name and content; a client may write a header without content."""
 
 
 class TopicPartition(NamedTuple):

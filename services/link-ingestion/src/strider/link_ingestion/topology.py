@@ -65,7 +65,7 @@ from .core import (
     compile_rules,
     link_refusals_event,
     redact_seed,
-    refuse_signature,
+    refuse_headers,
     refuse_undecodable,
     seed_refusal_events,
     settle,
@@ -97,6 +97,11 @@ SEEDS_GROUP: Final = "link-ingestion-seeds"
 PAGES_GROUP: Final = "link-ingestion-pages"
 
 REPLAY_HEADER: Final = "replay-id"
+
+REPLAYED_SEED: Final = (
+    f"{REPLAY_HEADER}: the header marks messages that are sent again for the read models, and a seed is for "
+    "none of them; send the seed without it"
+)
 
 RULES_KEPT: Final = 512
 """Crawl specs whose compiled rules are kept, up to 256 KB of automata each; patterns are compiled once."""
@@ -159,13 +164,10 @@ class SeedIngestion:
 
     async def on_seeds(self, seeds: Sequence[tuple[SeedSubmitted, Record]]) -> Effects:
         """Accept or refuse the seeds of one poll. Specs are published before the links that name them."""
-        fresh = [(seed, record) for seed, record in seeds if not is_replayed(record)]
-        if not fresh:
-            return Effects(outcome="replayed")
-        known = await self._specs.known({seed.crawl_spec_id for seed, _ in fresh if seed.crawl_spec_id})
+        known = await self._specs.known({seed.crawl_spec_id for seed, _ in seeds if seed.crawl_spec_id})
         accepted: list[AcceptedSeed] = []
         refused: list[RefusedSeed] = []
-        for number, (seed, record) in enumerate(fresh, 1):
+        for number, (seed, record) in enumerate(seeds, 1):
             if number % SEEDS_PER_YIELD == 0:
                 await asyncio.sleep(0)
             result = self._accept(seed, record, known)
@@ -186,7 +188,9 @@ class SeedIngestion:
     ) -> AcceptedSeed | RefusedSeed:
         sender = self._identify(record)
         if isinstance(sender, InvalidSignature):
-            return refuse_signature(seed, sender.detail)
+            return refuse_headers(seed, sender.detail)
+        if is_replayed(record):
+            return refuse_headers(seed, REPLAYED_SEED)
         return accept_seed(
             seed,
             SeedPosition(record.topic, record.partition, record.offset),
@@ -206,7 +210,7 @@ class SeedIngestion:
         """Refuse the URL of a seed that went to the dead letters, where its bytes contain one."""
         place = SeedPosition(record.topic, record.partition, record.offset)
         refused = refuse_undecodable(encoded_bytes(record.value) or b"", reason, place)
-        if refused is None or is_replayed(record):
+        if refused is None:
             return NO_EFFECTS
         self._count("seed_refused", 1)
         return self._effects([], [refused], [])

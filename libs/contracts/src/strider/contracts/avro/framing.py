@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 
 from strider.contracts.errors import DecodeError
 
-Header = tuple[str, bytes]
+Header = tuple[str, bytes | None]
+"""Name and content; a client may write a header without content."""
 
 SCHEMA_HEADER: Final = "schema-fp"
 """Header with the fingerprint as sixteen hexadecimal digits, in wire order."""
@@ -87,7 +88,7 @@ def parse_header_frame(headers: Sequence[Header]) -> MessageFrame | None:
 
 def _header_fingerprint(headers: Sequence[Header]) -> bytes | None:
     """Return the `schema-fp` header's fingerprint; None where it is absent or invalid."""
-    content = next((content for name, content in headers if name == SCHEMA_HEADER), b"")
+    content = next((content for name, content in headers if name == SCHEMA_HEADER), None) or b""
     try:
         fingerprint = bytes.fromhex(content.decode("ascii"))
     except ValueError:

@@ -257,6 +257,6 @@ def check_size(
     """Refuse a message that a real broker would refuse, before it is sent."""
     size = len(key or b"") + len(value or b"")
     for name, content in headers:
-        size += len(name) + len(content)
+        size += len(name) + len(content or b"")
     if size + WIRE_OVERHEAD_BYTES > topic.message_bytes:
         raise EncodeError(f"{size} bytes for {topic.name} are over the limit of {topic.message_bytes}")

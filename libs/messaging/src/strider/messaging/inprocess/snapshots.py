@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Final
 
 from strider.contracts.avro.deferred_encoding import encoded_bytes
-from strider.messaging.ports import TopicPartition
+from strider.messaging.ports import Header, TopicPartition
 
 from .broker import InProcessBroker
 from .log import PartitionLog, StoredRecord
@@ -267,12 +267,15 @@ def _table_row(record: StoredRecord) -> tuple[object, ...]:
     return topic, partition, key, offset, timestamp, encoded_bytes(value), _text(headers)
 
 
-def _text(headers: Sequence[tuple[str, bytes]]) -> str:
-    return json.dumps([[name, value.decode("latin-1")] for name, value in headers]) if headers else ""
+def _text(headers: Sequence[Header]) -> str:
+    if not headers:
+        return ""
+    return json.dumps([[name, None if value is None else value.decode("latin-1")] for name, value in headers])
 
 
-def _headers(text: str) -> tuple[tuple[str, bytes], ...]:
-    return tuple((name, value.encode("latin-1")) for name, value in json.loads(text)) if text else ()
+def _headers(text: str) -> tuple[Header, ...]:
+    pairs = json.loads(text) if text else ()
+    return tuple((name, None if value is None else value.encode("latin-1")) for name, value in pairs)
 
 
 def _describe(failure: Exception) -> str:

@@ -61,7 +61,7 @@ class KafkaProducer:
     async def send(self, message: OutgoingMessage) -> Awaitable[RecordMetadata]:
         """Queue a message (waits only for buffer space); the returned awaitable is its acknowledgement."""
         topic, key, value = message.topic, message.key, message.value
-        in_headers = sum(map(len, chain.from_iterable(message.headers)))
+        in_headers = sum(len(part) for part in chain.from_iterable(message.headers) if part)
         self._check_size(_size(key) + _size(value) + in_headers, topic)
         if key is None and value is None:
             raise EncodeError(f"a message for {topic} has neither key nor value")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from strider.contracts import DecodeError, UnknownSchema
+from strider.contracts import UnknownSchema
 from strider.messaging.effects import NO_EFFECTS, Effects
 from strider.messaging.errors import ShardFenced, StartRefused, Unavailable
 from strider.runtime.observability import log_events
@@ -193,7 +193,8 @@ class ErrorPolicy:
     def _dead_letter(self, message: InFlightMessage, failure: Exception) -> None:
         record = message.record
         where = f"{record.topic}[{record.partition}]@{record.offset}"
-        is_strangers = message.partition.subscription.is_public and isinstance(failure, DecodeError)
+        # On a public topic its sender chooses the bytes, and with them whether they decode and what crashes.
+        is_strangers = message.partition.subscription.is_public
         if not is_strangers and not self._breaker.record_failure(self._ports.clock.monotonic()):
             why = f"{self._breaker.reason}, the last one {where}: {safe_repr(failure):.200}"
             self._pauses.begin(BREAKER, why, blocks=True)

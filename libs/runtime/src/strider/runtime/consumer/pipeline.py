@@ -149,6 +149,7 @@ class Pipeline:
             attempts=max(1, message.attempts),
             headers=message.headers,
             redact=message.partition.subscription.redact,
+            is_public=message.partition.subscription.is_public,
         )
         also = await self._given_up_effects(message.record, dead_letter_reason(failure))
         message.effects = Effects(

@@ -130,20 +130,21 @@ class DeadLetterWriter:
         attempts: int = 1,
         headers: Sequence[Header] = (),
         redact: Callable[[bytes], bytes] | None = None,
+        is_public: bool = False,
     ) -> Publish:
         """Return the dead letter of a message; raises Unavailable where the object store does not respond.
 
-        `headers` carry the trace in which it was handled; `redact` removes secrets from its value.
+        `headers` carry the trace in which it was handled; `redact` removes secrets from its value. Of a
+        public topic the headers are kept, but entry, run and trace are not taken from them.
         """
         record = _redacted(record, redact)
+        believed = () if is_public else record.headers
         value, max_bytes = encoded_bytes(record.value), int(self._topic.max_bytes * MESSAGE_SHARE)
         packed = await pack_message(record, max_bytes=max_bytes, objects=self._objects)
         event = self._event(
             topic=record.topic,
             partition=record.partition,
             offset=record.offset,
-            reason=dead_letter_reason(failure),
-            category="decode" if isinstance(failure, DecodeError) else "handler",
             timestamp_ms=record.timestamp,
             key=packed.key,
             value=packed.value,
@@ -152,13 +153,10 @@ class DeadLetterWriter:
             value_sha256="" if value is None else sha256(value).hexdigest(),
             header_names=tuple(name for name, _ in packed.headers),
             header_values=tuple(content for _, content in packed.headers),
-            task_id=_header_text(record.headers, "entry"),
-            execution_id=_header_text(record.headers, "execution"),
-            error_class=_class_of(failure)[:MAX_TEXT_CHARS],
-            error_message=_truncation_notice(record, packed)
-            + self._scrub(_message_of(failure))[:MAX_TEXT_CHARS],
-            stack_trace=self._scrub("".join(traceback.format_exception(failure)))[-MAX_STACK_TRACE_CHARS:],
-            trace_id=_trace_id(headers or record.headers),
+            task_id=_header_text(believed, "entry"),
+            execution_id=_header_text(believed, "execution"),
+            **self._failure_fields(failure, notice=_truncation_notice(record, packed)),
+            trace_id=_trace_id(() if is_public else headers or record.headers),
             attempts=attempts,
         )
         return Publish(self._topic, event)
@@ -178,6 +176,18 @@ class DeadLetterWriter:
             lost_to=unread.last,
         )
         return Publish(self._topic, event)
+
+    def _failure_fields(self, failure: BaseException, *, notice: str) -> dict[str, str]:
+        """Return what the failure says. Bytes that do not decode have no frames: their error says it all."""
+        is_decode = isinstance(failure, DecodeError)
+        frames = "" if is_decode else "".join(traceback.format_exception(failure))
+        return {
+            "reason": dead_letter_reason(failure),
+            "category": "decode" if is_decode else "handler",
+            "error_class": _class_of(failure)[:MAX_TEXT_CHARS],
+            "error_message": notice + self._scrub(_message_of(failure))[:MAX_TEXT_CHARS],
+            "stack_trace": self._scrub(frames)[-MAX_STACK_TRACE_CHARS:],
+        }
 
     def _event(self, **fields: Any) -> Any:
         return self._topic.value(
@@ -226,7 +236,7 @@ def _message_of(failure: BaseException) -> str:
 
 def _header_text(headers: Sequence[Header], wanted: str) -> str:
     found = next((content for name, content in headers if name == wanted), None)
-    return "" if found is None else found.decode("utf-8", "replace")[:MAX_TEXT_CHARS]
+    return (found or b"").decode("utf-8", "replace")[:MAX_TEXT_CHARS]
 
 
 def _trace_id(headers: Sequence[Header]) -> str:
@@ -297,7 +307,7 @@ def _head(content: bytes | None, max_bytes: int, name: str) -> tuple[bytes | Non
 def _document(key: bytes | None, headers: Sequence[Header]) -> bytes:
     document = {
         "key": None if key is None else base64.b64encode(key).decode(),
-        "headers": [[name, base64.b64encode(content).decode()] for name, content in headers],
+        "headers": [[name, base64.b64encode(content or b"").decode()] for name, content in headers],
     }
     return json.dumps(document).encode()
 

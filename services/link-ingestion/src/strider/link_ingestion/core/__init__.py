@@ -10,7 +10,7 @@ from .link_filter import LinkFilters
 from .raw_seeds import DEFAULT_LIMITS, RawSeedLimits
 from .redaction import redact_seed
 from .refusal_events import RefusedSeed, link_refusals_event, seed_refusal_events
-from .seeds import AcceptedSeed, SeedRules, accept_seed, refuse_signature
+from .seeds import AcceptedSeed, SeedRules, accept_seed, refuse_headers
 from .settlement import LinkCounts, settle, settle_closed, settle_rejected, settle_undecodable
 from .spec_rules import SpecRules, compile_rules, unknown_rules
 from .traps import TrapDetector
@@ -38,7 +38,7 @@ __all__ = [
     "compile_rules",
     "link_refusals_event",
     "redact_seed",
-    "refuse_signature",
+    "refuse_headers",
     "refuse_undecodable",
     "seed_refusal_events",
     "settle",

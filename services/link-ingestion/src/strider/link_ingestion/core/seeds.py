@@ -18,7 +18,13 @@ from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.enums import DecisionReason, LinkVia, RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.owner_signature import SenderRole
-from strider.contracts.seed_limits import SEED_RANGES, seed_range_error, spec_range_error
+from strider.contracts.seed_limits import (
+    SEED_RANGES,
+    SEED_WORDS,
+    seed_range_error,
+    seed_word_error,
+    spec_range_error,
+)
 from strider.contracts.seed_names import MAX_NAME_CHARS, name_fault, names_of_seed, refused_names
 from strider.politeness import HeaderRefused, ProtectHeaders, header_fault, refuse_clear_values
 from strider.urls import (
@@ -110,8 +116,8 @@ def _protected(seed: SeedSubmitted, url: str, rules: SeedRules) -> SeedSubmitted
     return replace(seed, headers=rules.protect_headers(seed.headers, (origin_of(url),)))
 
 
-def refuse_signature(seed: SeedSubmitted, detail: str) -> RefusedSeed:
-    """Refuse a seed whose signature shows no owner; it is reported under the names of a raw seed."""
+def refuse_headers(seed: SeedSubmitted, detail: str) -> RefusedSeed:
+    """Refuse a seed for the headers of its message; it is reported under the names of a raw seed."""
     found = to_wire_url(seed.url)
     return _refuse(seed, found, DecisionReason.BAD_SEED, detail, sender=SenderRole.RAW)
 
@@ -148,6 +154,7 @@ def _fault_of(seed: SeedSubmitted, sender: SenderRole) -> str:
     """Return the first fault of a seed; empty for none."""
     return (
         _number_fault(seed)
+        or _word_fault(seed)
         or name_fault(seed, sender)
         or (f"kind is {seed.kind!r}, which seeds may not request" if seed.kind in _BAD_KINDS else "")
         or _pattern_fault(seed)
@@ -161,6 +168,14 @@ def _number_fault(seed: SeedSubmitted) -> str:
     return next(
         (fault for name, value in values if value is not None and (fault := seed_range_error(name, value))),
         "",
+    )
+
+
+def _word_fault(seed: SeedSubmitted) -> str:
+    """Apply the word lists of JSON seeds to Avro seeds as well: a crawl spec could not carry another word."""
+    values = ((name, getattr(seed, name)) for name in SEED_WORDS)
+    return next(
+        (fault for name, word in values if word is not None and (fault := seed_word_error(name, word))), ""
     )
 
 

@@ -118,10 +118,10 @@ def settle_closed(page: PageParsed, reason: str, *, now_ms: int) -> PageSettled:
 
 
 def settle_undecodable(
-    headers: Sequence[tuple[str, bytes]], reason: str, *, now_ms: int
+    headers: Sequence[tuple[str, bytes | None]], reason: str, *, now_ms: int
 ) -> PageSettled | None:
     """Settle a page given up here, by its message's headers; None where they do not name its entry."""
-    texts = {name: content.decode("utf-8", "replace") for name, content in headers}
+    texts = {name: (content or b"").decode("utf-8", "replace") for name, content in headers}
     job_id, _, url_key = texts.get("entry", "").rpartition("/")
     group, number = texts.get("group", ""), texts.get("fetch-sequence", "")
     if not (job_id and url_key and group and number.isascii() and number.isdigit()):

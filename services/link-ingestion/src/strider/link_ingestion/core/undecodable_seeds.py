@@ -11,7 +11,7 @@ import re
 from typing import Any, Final
 
 from strider.contracts.avro.framing import parse_frame
-from strider.contracts.errors import DecodeError
+from strider.contracts.errors import DECODE_REASONS, DecodeError
 from strider.contracts.generated.enums import DecisionReason
 from strider.urls import RefusedUrl, escape_unstorable, to_wire_url, url_hash, url_key_of
 
@@ -44,11 +44,12 @@ def refuse_undecodable(raw: bytes, reason: str, position: SeedPosition) -> Refus
         return None
     found = to_wire_url(text)
     where = f"{position.topic}[{position.partition}]@{position.offset}"
+    step = "decoded" if reason in DECODE_REASONS else "handled"
     return RefusedSeed(
         url=escape_unstorable(text)[:_MAX_TEXT_CHARS] if isinstance(found, RefusedUrl) else found,
         url_key="" if isinstance(found, RefusedUrl) else url_hash(url_key_of(found)),
         reason=DecisionReason.BAD_SEED,
-        detail=f"{reason}: the message cannot be decoded; it is kept as the dead letter of {where}",
+        detail=f"{reason}: the message cannot be {step}; it is kept as the dead letter of {where}",
         job_id="",
         execution_id="",
     )

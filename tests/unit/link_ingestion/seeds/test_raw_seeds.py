@@ -25,8 +25,7 @@ from strider.link_ingestion.core import (
 )
 from strider.link_ingestion.settings import LinkIngestionSettings, SeedSettings
 from strider.runtime.settings.loader import SettingsError, load_settings
-
-from .builders import a_spec
+from tests.unit.link_ingestion.builders import a_spec
 
 DELAYS = "(STRIDER_SEEDS_MIN_DELAY, STRIDER_SEEDS_MAX_DELAY)"
 OWNERS = "; an owner, who signs with STRIDER_OWNER_KEY, may go beyond"

@@ -26,8 +26,7 @@ from strider.link_ingestion.core import (
 from strider.politeness import ProtectHeaders, refuse_clear_values
 from strider.storage.encryption import HeaderCipher
 from strider.testing.owner import HEADERS_KEY
-
-from .builders import a_spec, hash_of
+from tests.unit.link_ingestion.builders import a_spec, hash_of
 
 NOON_MS = 1_770_000_000_000
 PLACE = SeedPosition("seeds-submitted", 3, 41)
