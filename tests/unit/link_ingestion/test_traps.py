@@ -7,7 +7,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
 import pytest
 
@@ -25,8 +25,10 @@ Site = Callable[[str], tuple[str, Sequence[str]]]
 
 
 def page_of(url: str, text: str, links: Iterable[str] = (), **changes: object) -> PageParsed:
+    """Return a page that was found on the home page of its host, unless the changes say otherwise."""
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return a_page(*links, url=url, text=text, text_hash=digest, raw_hash=digest, **changes)
+    found = {"depth": 1, "referrer": urljoin(url, "/")} | changes
+    return a_page(*links, url=url, text=text, text_hash=digest, raw_hash=digest, **found)
 
 
 def crawl(site: Site, *, most: int) -> tuple[list[str], set[str]]:
@@ -180,6 +182,44 @@ def test_runs_and_hosts_are_watched_apart() -> None:
     assert closed[-1] == ["/c?d"]
     assert not any(closed[:-1])
     assert traps.closed_templates("two") == {}
+
+
+ELSEWHERE = "https://attacker.test/list"
+
+
+@pytest.mark.fault("S16", part="a template that a stranger wants closed")
+@pytest.mark.parametrize(
+    "found",
+    [
+        pytest.param({"depth": 0, "referrer": "", "is_start": True}, id="seeds"),
+        pytest.param({"depth": 0, "referrer": "", "redirect_chain": (f"{HOME}/r",)}, id="redirected-seeds"),
+        pytest.param({"depth": 1, "referrer": ELSEWHERE}, id="links-of-another-site"),
+        pytest.param(
+            {"depth": 1, "referrer": "", "redirect_chain": (ELSEWHERE,)}, id="redirects-of-another-site"
+        ),
+    ],
+)
+def test_pages_that_others_ask_for_close_no_template_of_a_site(found: dict[str, object]) -> None:
+    """Made-up paths of a site that answers unknown ones with one text, in the run that raw seeds share."""
+    traps = TrapDetector()
+    for number in range(500):
+        assert traps.observe(page_of(f"{HOME}/p{number}", "Nothing here", **found)) == []
+
+    assert traps.closed_templates(a_page().execution_id) == {}
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        pytest.param({"referrer": "https://shop.a.test/list"}, id="another-host-of-the-domain"),
+        pytest.param({"referrer": "", "redirect_chain": (f"{HOME}/r",)}, id="a-redirect-of-the-site"),
+    ],
+)
+def test_links_of_the_same_domain_close_a_template(found: dict[str, object]) -> None:
+    traps = TrapDetector()
+    closed = [traps.observe(page_of(f"{HOME}/c?d={number}", "Nothing", **found)) for number in range(50)]
+
+    assert closed[-1] == ["/c?d"]
 
 
 def test_zero_pages_turn_the_detector_off() -> None:

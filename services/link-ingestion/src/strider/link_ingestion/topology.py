@@ -78,6 +78,7 @@ from .core.traps import DEFAULT_TRAP_PAGES
 
 PAGE_FIELDS: Final = (
     *("url", "url_key", "group", "text", "job_id", "execution_id", "crawl_spec_id", "fetch_sequence"),
+    *("referrer", "redirect_chain"),
     *("kind", "depth", "is_start", "not_modified", "document_kind", "text_chars"),
     *("canonical_url", "alternate_urls", "alternate_types", "refresh_url", "noindex"),
     *("feed_urls", "nofollow", "raw_hash", "text_hash", "page_kind", "pagination_pattern"),

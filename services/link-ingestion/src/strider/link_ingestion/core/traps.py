@@ -9,8 +9,12 @@ not before, digits apart: a calendar of empty months has none, and the same list
 either. Other templates (`/item/{n}`) are closed only where five times as many pages have a text that is not
 new as a whole. Nothing here is read for each link, unless a template of its host is closed.
 
+A page counts where its link was found on its own site. What somebody seeded, or linked to from elsewhere, is
+no sign of what the site links to: else a stranger who seeds sixty paths of an honest site that do not exist
+closes their template for everybody in the same run.
+
 The state is bounded and is not kept: after a restart or a rebalance a trap costs the same number of pages
-once more. Knows no links' depth, and nothing of the frontier.
+once more. Knows nothing of the frontier.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from typing import Final
 from zlib import crc32
 
 from strider.contracts.generated.events import PageParsed
-from strider.urls import host_of
+from strider.urls import domain_of, host_of
 from strider.urls.templates import url_template
 
 DEFAULT_TRAP_PAGES: Final = 50
@@ -123,6 +127,8 @@ class TrapDetector:
         template = url_template(page.url)
         if not self._trap_pages or not template.is_variable or page.not_modified or not page.is_last_part:
             return []
+        if not _was_found_on_its_site(page):
+            return []
         host = host_of(page.url)
         history = self._history(page.execution_id, host)
         is_new = has_new_lines(page, history) if template.is_made_up else _has_new_text(page, history)
@@ -162,6 +168,14 @@ def closed_template(url: str, closed: frozenset[str]) -> str:
     """Return the closed template that a URL has; empty for none."""
     template = url_template(url)
     return next((name for name in (template.text, template.wider) if name in closed), "")
+
+
+def _was_found_on_its_site(page: PageParsed) -> bool:
+    """Whether a link of the same domain led to a page; a redirect has the origin of its first URL."""
+    found_on = page.referrer or next(iter(page.redirect_chain), "")
+    if not page.depth or not found_on:
+        return False
+    return host_of(found_on) == host_of(page.url) or domain_of(found_on) == domain_of(page.url)
 
 
 def has_new_lines(page: PageParsed, history: _HostHistory) -> bool:
