@@ -75,8 +75,8 @@ class World:
     def on_host(self, host: str, counts: HostCounts) -> None:
         self.observed[host] = counts
 
-    async def find(self, unknown: UnknownSchema) -> bool:
-        self.looked_for.append(unknown)
+    async def find(self, *unknown: UnknownSchema) -> bool:
+        self.looked_for.extend(unknown)
         return False
 
 

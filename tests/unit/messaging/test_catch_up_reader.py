@@ -49,6 +49,25 @@ def test_each_read_continues_where_the_one_before_has_ended() -> None:
     simulate(scenario())
 
 
+def test_a_reader_waits_for_nothing_between_reads() -> None:
+    """A client of Kafka that waits for new records answers no question about the end for half a second."""
+
+    async def scenario() -> None:
+        topic = Topic()
+        topic.write(b"1")
+        await topic.reader.read_to_end()
+        consumer = topic.reader._reader
+        assert consumer is not None
+        topic.write(b"2")
+        idle = await consumer.poll(max_records=10, timeout_seconds=1.0)
+        await topic.reader.read_to_end()
+
+        assert (idle, topic.found) == ({}, [b"1", b"2"])
+        assert topic.reader._reader is consumer
+
+    simulate(scenario())
+
+
 def test_a_log_that_became_shorter_is_read_again_from_its_beginning() -> None:
     """What was written to it since would be passed over, and count as absent: a schema, a crawl spec."""
 

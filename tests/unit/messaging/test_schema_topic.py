@@ -202,6 +202,36 @@ async def test_a_registry_id_without_a_registry_is_unknown(world: World) -> None
     assert not await SchemaFinder(world.bus, codec=world.codec).find(UnknownSchema(registry_id=7))
 
 
+async def test_one_read_answers_for_many_schemas() -> None:
+    world = World()
+    await world.declare(NEWER, NEWER_FINGERPRINT)
+    finder = SchemaFinder(world.bus, codec=world.codec)
+    whole, reads = finder._reader._read_to_end, 0
+
+    async def read() -> None:
+        nonlocal reads
+        reads += 1
+        await whole()
+
+    finder._reader._read_to_end = read  # type: ignore[method-assign]
+    invented = [UnknownSchema(fingerprint=number.to_bytes(8)) for number in range(300)]
+    none = await finder.find(*invented)
+    one = await finder.find(*invented, UnknownSchema(fingerprint=NEWER_FINGERPRINT))
+    await finder.close()
+
+    # All is read the first time, so that the second call looks up the end alone.
+    assert (none, one, reads) == (False, True, 2)
+
+
+async def test_many_ids_are_looked_up_in_the_registry_at_a_time() -> None:
+    world, registry = World(), Registry()
+    registry.definitions[9] = NEWER
+    unknown = [UnknownSchema(registry_id=number) for number in range(1, 40)]
+
+    assert await SchemaFinder(world.bus, codec=world.codec, registry=registry).find(*unknown)
+    assert world.codec.schema_store.find_by_registry_id(9) == NEWER_FINGERPRINT
+
+
 async def test_a_read_that_failed_counts_for_no_caller() -> None:
     """Who waited for it reads again: else a good message would be called unknown."""
     world = World()

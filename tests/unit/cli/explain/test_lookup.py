@@ -114,7 +114,7 @@ def test_an_unreadable_seed_is_reported() -> None:
 class NoSchemas:
     """A source without schemas beyond those of this version."""
 
-    async def find(self, unknown: UnknownSchema) -> bool:
+    async def find(self, *unknown: UnknownSchema) -> bool:
         """Find no schema."""
         return False
 

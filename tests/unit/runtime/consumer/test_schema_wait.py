@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import pytest
 
 from strider.contracts import UnknownSchema
 from strider.messaging.effects import Effects, Subscription
@@ -23,16 +25,15 @@ class Source:
     has: set[bytes] = field(default_factory=set)
     seconds: float = 5.0
     is_away: bool = False
-    asked: list[bytes] = field(default_factory=list)
+    asked: list[set[bytes | None]] = field(default_factory=list)
 
-    async def find(self, unknown: UnknownSchema) -> bool:
-        assert unknown.fingerprint is not None
-        self.asked.append(unknown.fingerprint)
+    async def find(self, *unknown: UnknownSchema) -> bool:
+        self.asked.append({each.fingerprint for each in unknown})
         await asyncio.sleep(self.seconds)
         if self.is_away:
             raise Unavailable("kafka", "away")
         self.world.codec.known |= self.has
-        return unknown.fingerprint in self.has
+        return not self.has.isdisjoint(self.asked[-1])
 
 
 async def _echo(note: Note, _record: Record) -> Effects:
@@ -62,8 +63,8 @@ def test_a_schema_that_is_found_is_used_and_nothing_is_given_up() -> None:
 
         assert early[0] == [f"{n:04}" for n in range(5)]
         assert early[1] == [0, 5]
-        assert held == [["schema 6631"], []]
-        assert source.asked == [b"f1"]
+        assert held == [["schema"], []]
+        assert source.asked == [{b"f1"}]
         assert world.texts() == sorted(["a", "b", "c", "0000", *(f"{n:04}" for n in range(5))])
         assert world.letters() == []
 
@@ -108,33 +109,36 @@ def test_what_comes_during_a_search_has_one_of_its_own() -> None:
 
         assert [letter.key for letter in world.letters()] == [b"early"]
         assert world.texts() == ["late"]
-        assert source.asked == [b"f1", b"f1"]
+        assert source.asked == [{b"f1"}, {b"f1"}]
 
     simulate(scenario())
 
 
-def test_made_up_schemas_are_looked_for_one_at_a_time() -> None:
+@pytest.mark.fault("F23", part="schemas that a stranger invents")
+@pytest.mark.parametrize("is_batched", [False, True], ids=["one by one", "in batches"])
+def test_one_search_answers_for_all_that_waited_when_it_began(is_batched: bool) -> None:
+    """Three hundred invented schemas, and what everybody else sends between them, wait for two searches."""
+
     async def scenario() -> None:
         world = World(partitions=1)
-        searching = most = 0
+        source = Source(world, has={b"good"})
 
-        class Counted(Source):
-            async def find(self, unknown: UnknownSchema) -> bool:
-                nonlocal searching, most
-                searching += 1
-                most = max(most, searching)
-                found = await super().find(unknown)
-                searching -= 1
-                return found
+        async def handle(items: Sequence[tuple[Note, Record]]) -> Effects:
+            return Effects(publish=[answer(note) for note, _ in items])
 
-        for number in range(20):
+        for number in range(300):
             _write(world, b"made-up-%d" % number, str(number))
-        loop = world.loop(Subscription(NOTES, _echo), schemas=Counted(world))
+            await world.write(Note(f"k{number}", f"{number:04}"))
+        _write(world, b"good", "known soon")
+        reads = Subscription(NOTES, batch_handler=handle) if is_batched else Subscription(NOTES, _echo)
+        loop = world.loop(replace(reads, is_public=True), schemas=source)
         task = world.start(loop)
         await world.drained()
         await world.stop(loop, task)
 
-        assert (most, len(world.letters())) == (1, 20)
+        assert len(source.asked) <= 3
+        assert len(world.letters()) == 300
+        assert world.texts() == [*(f"{number:04}" for number in range(300)), "known soon"]
 
     simulate(scenario())
 
@@ -154,7 +158,7 @@ def test_a_source_that_is_away_is_waited_for() -> None:
         after = loop.paused_reasons
         await world.stop(loop, task)
 
-        assert during == ([f"{n:04}" for n in range(4)], [], ["schema 6631"])
+        assert during == ([f"{n:04}" for n in range(4)], [], ["schema"])
         assert "a" in world.texts()
         assert after == {}
 

@@ -24,7 +24,11 @@ stalled.
 
 
 class CatchUpReader:
-    """Reads of one topic, one at a time; each continues where the one before has ended."""
+    """Reads of one topic, one at a time; each continues where the one before has ended.
+
+    Between reads the reader is paused: a client that waits for new records answers no question about the end
+    until that wait is over, half a second later.
+    """
 
     def __init__(self, bus: Bus, topic: str, *, poll: PollOnce, new_stall_detector: NewStallDetector) -> None:
         self._bus = bus
@@ -59,19 +63,26 @@ class CatchUpReader:
             await reader.close()
 
     async def _read_to_end(self) -> None:
-        if self._reader is None:
-            self._reader = await self._bus.reader(await self._partitions())
-        reader = self._reader
+        reader = self._reader or await self._open()
         ends = await reader.end_offsets(reader.assignment())
         if await _is_beyond(reader, ends):
             # The log has lost its tail: what is written there since would be passed over.
             await self.close()
-            reader = self._reader = await self._bus.reader(await self._partitions())
+            reader = await self._open()
             ends = await reader.end_offsets(reader.assignment())
+        if not await _is_behind(reader, ends):
+            return
+        reader.resume(reader.assignment())
         is_too_long = self._new_stall_detector()
         while await _is_behind(reader, ends):
             if is_too_long(await self._poll_once(reader)):
                 raise Unavailable("kafka", f"{self._topic} cannot be read up to its end")
+        reader.pause(reader.assignment())
+
+    async def _open(self) -> Consumer:
+        self._reader = reader = await self._bus.reader(await self._partitions())
+        reader.pause(reader.assignment())
+        return reader
 
     async def _poll_once(self, reader: Consumer) -> bool:
         try:

@@ -232,8 +232,8 @@ class Bus(Protocol):
 class SchemaSource(Protocol):
     """Source of other writers' schemas: the `schemas` topic, or a registry."""
 
-    async def find(self, unknown: UnknownSchema) -> bool:
-        """Read what there is *now*, to its end, and add it to the codec; True where the schema was there.
+    async def find(self, *unknown: UnknownSchema) -> bool:
+        """Read what there is *now*, to its end, and add it to the codec; True where any of them was there.
 
         Raises Unavailable where that could not be read: only what was looked for can be absent.
         """

@@ -28,6 +28,9 @@ POLL_SECONDS: Final = 0.5
 MAX_EMPTY_POLLS: Final = 20
 """Polls without a record, although the end is not reached, before the broker counts as unavailable."""
 
+REGISTRY_LOOKUPS: Final = 16
+"""Schemas that are looked up in the registry at a time."""
+
 _log = logger("schemas")
 
 
@@ -88,22 +91,33 @@ class SchemaFinder:
             bus, SCHEMAS.name, poll=self._poll, new_stall_detector=_new_stall_detector
         )
 
-    async def find(self, unknown: UnknownSchema) -> bool:
-        """Look up a schema in registry and topic; return whether decoding is worth another attempt."""
-        if unknown.registry_id is not None and self._registry is not None:
-            definition = await self._definition_of(unknown.registry_id)
-            if definition is not None:
-                self._learn(definition, registry_id=unknown.registry_id)
-                return True
-        if unknown.fingerprint is None:
-            return False
-        if self._codec.schema_store.find(unknown.fingerprint) is None:
+    async def find(self, *unknown: UnknownSchema) -> bool:
+        """Look up schemas in registry and topic; return whether decoding is worth another attempt.
+
+        One read of the topic answers for all of them, however many a stranger has invented.
+        """
+        is_any_registered = False
+        if self._registry is not None:
+            limit = asyncio.Semaphore(REGISTRY_LOOKUPS)
+            ids = {each.registry_id for each in unknown if each.registry_id is not None}
+            is_any_registered = any(await asyncio.gather(*(self._find_by_id(each, limit) for each in ids)))
+        find = self._codec.schema_store.find
+        fingerprints = {each.fingerprint for each in unknown if each.fingerprint is not None}
+        if any(find(each) is None for each in fingerprints):
             await self._reader.read_to_end()
-        return self._codec.schema_store.find(unknown.fingerprint) is not None
+        return is_any_registered or any(find(each) is not None for each in fingerprints)
 
     async def close(self) -> None:
         """Stop reading."""
         await self._reader.close()
+
+    async def _find_by_id(self, registry_id: int, limit: asyncio.Semaphore) -> bool:
+        async with limit:
+            definition = await self._definition_of(registry_id)
+        if definition is None:
+            return False
+        self._learn(definition, registry_id=registry_id)
+        return True
 
     async def _definition_of(self, registry_id: int) -> str | None:
         assert self._registry is not None

@@ -6,8 +6,7 @@ at a flood of them, and end the loop with any error that no message caused.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from strider.contracts import UnknownSchema
 from strider.messaging.effects import NO_EFFECTS, Effects
@@ -16,92 +15,16 @@ from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.dead_letter_breaker import DeadLetterBreaker
 from strider.runtime.publishing.dead_letters import dead_letter_reason, safe_repr
-from strider.runtime.retry import Backoff
 
-from .messages import Enqueue, InFlightBatch, InFlightMessage, MessageStage
+from .messages import InFlightBatch, InFlightMessage, MessageStage
 from .pauses import DependencyOutages, Pauses, Spawn, resolve_probe
+from .schema_wait import SchemaWaitList
 from .spec import ConsumerPorts, ConsumerSettings
 from .worker_pool import WorkerPool
-
-_SchemaKey = tuple[bytes | None, int | None]
 
 BREAKER = "flood"
 
 _log = logger("loop")
-
-
-class SchemaWaitList:
-    """Messages that wait for the schema of their writer; one search at a time for each schema."""
-
-    def __init__(self, *, ports: ConsumerPorts, pauses: Pauses) -> None:
-        self._ports = ports
-        self._pauses = pauses
-        self._waiting: dict[_SchemaKey, list[InFlightMessage]] = {}
-        self._searching = asyncio.Lock()
-        """One search at a time: a flood of invented schemas must not become a flood of searches."""
-
-    def wait(self, message: InFlightMessage, unknown: UnknownSchema, *, add: Enqueue, spawn: Spawn) -> bool:
-        """Hold a message for a search that begins after its arrival; False where that was done already."""
-        wanted = (unknown.fingerprint, unknown.registry_id)
-        if message.searched_schema == wanted:
-            return False
-        reason = _hold_reason(unknown)
-        for partition in message.partitions():
-            partition.hold_reasons.add(reason)
-        waiting = self._waiting.get(wanted)
-        if waiting is None:
-            self._waiting[wanted] = [message]
-            spawn(self._search(unknown, wanted, add=add))
-        else:
-            waiting.append(message)
-        return True
-
-    async def _search(self, unknown: UnknownSchema, wanted: _SchemaKey, *, add: Enqueue) -> None:
-        reason = _hold_reason(unknown)
-        backoff = Backoff(clock=self._ports.clock, chance=self._ports.chance)
-
-        async def search() -> list[InFlightMessage]:
-            async with self._searching:
-                # A search proves nothing for messages that arrive during it.
-                early = list(self._waiting[wanted])
-                await self._ports.schemas.find(unknown)
-            return early
-
-        def report(failure: Unavailable) -> None:
-            self._pauses.begin(reason, f"{unknown.detail} here, and {failure}")
-
-        while True:
-            early = await backoff.until_available(search, on_failure=report)
-            late = self._waiting[wanted] = self._waiting[wanted][len(early) :]
-            if not late:
-                del self._waiting[wanted]
-                self._pauses.clear(reason)
-            self._resume(
-                early, reason, wanted, held={id(p) for message in late for p in message.partitions()}, add=add
-            )
-            if not late:
-                return
-
-    def _resume(
-        self,
-        messages: list[InFlightMessage],
-        reason: str,
-        wanted: _SchemaKey,
-        *,
-        held: set[int],
-        add: Enqueue,
-    ) -> None:
-        for message in messages:
-            for partition in message.partitions():
-                if id(partition) not in held:
-                    partition.hold_reasons.discard(reason)
-            if not message.is_closed:
-                message.searched_schema = wanted
-                add(message)
-
-
-def _hold_reason(unknown: UnknownSchema) -> str:
-    return f"schema {unknown.fingerprint.hex() if unknown.fingerprint else unknown.registry_id}"
 
 
 class ErrorPolicy:
@@ -156,12 +79,19 @@ class ErrorPolicy:
             raise failure
         elif message.failure is not None:
             self._retry_dead_letter_alone(message, failure)
-        elif isinstance(failure, UnknownSchema) and self._wait_for_schema(message, failure):
-            self._release(message, has_recovered=True)
+        elif isinstance(failure, UnknownSchema) and self.wait_for_schemas(message, [failure]):
+            return
         elif isinstance(message, InFlightBatch) and message.message_count > 1:
             self.split(message)
         else:
             self._dead_letter(message, failure)
+
+    def wait_for_schemas(self, message: InFlightMessage, unknown: Sequence[UnknownSchema]) -> bool:
+        """Hold a message until its unknown schemas were searched for; False where that was done already."""
+        if not self._schemas.wait(message, unknown, add=self._pool.add, spawn=self._spawn):
+            return False
+        self._release(message, has_recovered=True)
+        return True
 
     def split(self, batch: InFlightBatch) -> None:
         """Handle the messages of a batch one by one, because one of them is bad."""
@@ -186,9 +116,6 @@ class ErrorPolicy:
         self._outages.park(
             message, failure, add=self._pool.add, add_probe=self._pool.add_priority, spawn=self._spawn
         )
-
-    def _wait_for_schema(self, message: InFlightMessage, unknown: UnknownSchema) -> bool:
-        return self._schemas.wait(message, unknown, add=self._pool.add, spawn=self._spawn)
 
     def _dead_letter(self, message: InFlightMessage, failure: Exception) -> None:
         record = message.record

@@ -98,10 +98,10 @@ class InFlightMessage:
         "partition",
         "probe",
         "record",
-        "searched_schema",
         "size_bytes",
         "stage",
         "started_at",
+        "was_searched_for",
     )
 
     def __init__(self, partition: AssignedPartition, record: Record) -> None:
@@ -121,8 +121,8 @@ class InFlightMessage:
         self.deadline = 0.0
         self.cancelled_for: str | None = None
         """Why its task was cancelled: `deadline` or `revoked`."""
-        self.searched_schema: tuple[bytes | None, int | None] | None = None
-        """The unknown schema that was searched for because of it."""
+        self.was_searched_for = False
+        """Whether its unknown schemas were searched for: those that were not found do not exist."""
         self.probe: asyncio.Future[bool] | None = None
         """Set to whether the dependency is back, where this message is the probe for it."""
 
@@ -216,7 +216,7 @@ class InFlightBatch(InFlightMessage):
                 return None  # its queue belongs to the next assignment
             rest = [part for part in batch.parts if part[0].can_start(part[1].offset)]
             if rest:
-                return batch if len(rest) == len(batch.parts) else InFlightBatch(rest, batch.queue)
+                return batch if len(rest) == len(batch.parts) else batch.part(rest)
             batch = batch.queue.release()
         return None
 
@@ -228,7 +228,13 @@ class InFlightBatch(InFlightMessage):
     def split(self) -> Iterator[InFlightBatch]:
         """Return a batch for each record, so that the bad one can be found."""
         for part in self.parts:
-            yield InFlightBatch((part,), self.queue)
+            yield self.part((part,))
+
+    def part(self, parts: Sequence[tuple[AssignedPartition, Record]]) -> InFlightBatch:
+        """Return a batch of some of its records."""
+        batch = InFlightBatch(parts, self.queue)
+        batch.was_searched_for = self.was_searched_for
+        return batch
 
     def finish(self) -> InFlightMessage | None:
         """Mark it as done; return the batch that may start now."""

@@ -109,11 +109,13 @@ class Pipeline:
 
     async def _handle_batch(self, batch: InFlightBatch) -> bool:
         reads, ports = batch.partition.subscription, self._ports
-        try:
-            items = [(self._decode(reads, record), record) for _, record in batch.parts]
-        except DecodeError as failure:
-            if isinstance(failure, UnknownSchema) or batch.message_count == 1:
-                raise
+        items, failures = self._decode_all(batch)
+        unknown = [failure for failure in failures if isinstance(failure, UnknownSchema)]
+        if unknown and self._error_policy.wait_for_schemas(batch, unknown):
+            return False
+        if failures:
+            if batch.message_count == 1:
+                raise failures[0]
             self._error_policy.split(batch)
             return False
         self._begin(batch)
@@ -121,6 +123,17 @@ class Pipeline:
             batch.headers = ports.tracer.headers()
             effects = await batch_handler_of(reads)(items)
             return self._take_effects(batch, effects)
+
+    def _decode_all(self, batch: InFlightBatch) -> tuple[list[tuple[Any, Record]], list[DecodeError]]:
+        """Return the events of a batch, and why the others are none."""
+        items: list[tuple[Any, Record]] = []
+        failures: list[DecodeError] = []
+        for partition, record in batch.parts:
+            try:
+                items.append((self._decode(partition.subscription, record), record))
+            except DecodeError as failure:
+                failures.append(failure)
+        return items, failures
 
     def _decode(self, subscription: Subscription, record: Record) -> Any:
         if record.value is None and subscription.accepts_tombstones:

@@ -169,7 +169,7 @@ class OnCaughtUp(Protocol):
 class NoSchemaSource:
     """Schema source of processes that know every schema they will meet."""
 
-    async def find(self, unknown: UnknownSchema) -> bool:  # noqa: ARG002  # the port's shape
+    async def find(self, *unknown: UnknownSchema) -> bool:  # noqa: ARG002  # the port's shape
         """Return False."""
         return False
 

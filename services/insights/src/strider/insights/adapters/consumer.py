@@ -40,9 +40,9 @@ class SchemaLookup:
         self._finder = SchemaFinder(process.bus, codec=process.codec, registry=self._registry)
         self._patience = StartupRetry(process.readiness, clock=process.clock, chance=process.chance)
 
-    async def find(self, unknown: UnknownSchema) -> bool:
-        """Look up a schema; return True where decoding the message may succeed now."""
-        return await self._patience.run(lambda: self._finder.find(unknown))
+    async def find(self, *unknown: UnknownSchema) -> bool:
+        """Look up schemas; return True where decoding the message may succeed now."""
+        return await self._patience.run(lambda: self._finder.find(*unknown))
 
     async def close(self) -> None:
         """Close the clients."""
