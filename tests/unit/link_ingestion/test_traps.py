@@ -199,7 +199,7 @@ ELSEWHERE = "https://attacker.test/list"
         ),
     ],
 )
-def test_pages_that_others_ask_for_close_no_template_of_a_site(found: dict[str, object]) -> None:
+def test_seeds_and_links_of_other_sites_close_no_template(found: dict[str, object]) -> None:
     """Made-up paths of a site that answers unknown ones with one text, in the run that raw seeds share."""
     traps = TrapDetector()
     for number in range(500):

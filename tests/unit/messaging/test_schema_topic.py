@@ -202,7 +202,7 @@ async def test_a_registry_id_without_a_registry_is_unknown(world: World) -> None
     assert not await SchemaFinder(world.bus, codec=world.codec).find(UnknownSchema(registry_id=7))
 
 
-async def test_one_read_answers_for_many_schemas() -> None:
+async def test_one_read_finds_many_schemas() -> None:
     world = World()
     await world.declare(NEWER, NEWER_FINGERPRINT)
     finder = SchemaFinder(world.bus, codec=world.codec)

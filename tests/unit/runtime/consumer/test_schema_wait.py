@@ -116,7 +116,7 @@ def test_what_comes_during_a_search_has_one_of_its_own() -> None:
 
 @pytest.mark.fault("F23", part="schemas that a stranger invents")
 @pytest.mark.parametrize("is_batched", [False, True], ids=["one by one", "in batches"])
-def test_one_search_answers_for_all_that_waited_when_it_began(is_batched: bool) -> None:
+def test_one_search_is_made_for_all_that_waited_when_it_began(is_batched: bool) -> None:
     """Three hundred invented schemas, and what everybody else sends between them, wait for two searches."""
 
     async def scenario() -> None:

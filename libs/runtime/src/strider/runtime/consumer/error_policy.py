@@ -17,8 +17,7 @@ from strider.runtime.publishing.dead_letter_breaker import DeadLetterBreaker
 from strider.runtime.publishing.dead_letters import dead_letter_reason, safe_repr
 
 from .messages import InFlightBatch, InFlightMessage, MessageStage
-from .pauses import DependencyOutages, Pauses, Spawn, resolve_probe
-from .schema_wait import SchemaWaitList
+from .pauses import DependencyOutages, Pauses, SchemaWaitList, Spawn, resolve_probe
 from .spec import ConsumerPorts, ConsumerSettings
 from .worker_pool import WorkerPool
 

@@ -3,15 +3,20 @@
 While a dependency is unavailable, one message probes it at growing intervals and the others wait, so that it
 is not overloaded and no good message is dead-lettered. Readiness shows every reason. The watchdog exempts
 only pauses that are still verified: a stall without one is a fault.
+
+Messages of unknown schemas wait, too: one search at a time answers for every message that waited when it
+began, and for every schema that these name, so that invented schemas cost no more than one.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
+from strider.contracts import UnknownSchema
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
 from strider.runtime.observability import log_events
@@ -195,3 +200,67 @@ def _next_assigned(waiting: deque[InFlightMessage]) -> InFlightMessage | None:
         if not message.is_closed:
             return message
     return None
+
+
+SCHEMA: Final = "schema"
+"""Reason of partitions that are not read, and of the pause, while a search lasts."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    message: InFlightMessage
+    unknown: Sequence[UnknownSchema]
+
+
+class SchemaWaitList:
+    """Messages that wait for a search of schemas; each of them for one that began after its arrival."""
+
+    def __init__(self, *, ports: ConsumerPorts, pauses: Pauses) -> None:
+        self._ports = ports
+        self._pauses = pauses
+        self._waiting: list[_Waiting] = []
+
+    def wait(
+        self, message: InFlightMessage, unknown: Sequence[UnknownSchema], *, add: Enqueue, spawn: Spawn
+    ) -> bool:
+        """Hold a message for a search that begins after its arrival; False where that was done already."""
+        if message.was_searched_for:
+            return False
+        for partition in message.partitions():
+            partition.hold_reasons.add(SCHEMA)
+        self._waiting.append(_Waiting(message, unknown))
+        if len(self._waiting) == 1:
+            spawn(self._search_all(add))
+        return True
+
+    async def _search_all(self, add: Enqueue) -> None:
+        backoff = Backoff(clock=self._ports.clock, chance=self._ports.chance)
+        while self._waiting:
+            early = await backoff.until_available(self._search, on_failure=self._report)
+            late = self._waiting[len(early) :]
+            if not late:
+                self._pauses.clear(SCHEMA)
+            held = {id(partition) for each in late for partition in each.message.partitions()}
+            self._resume(early, held=held, add=add)
+            # Last: a message that begins to wait on an empty list begins a search.
+            del self._waiting[: len(early)]
+
+    async def _search(self) -> list[_Waiting]:
+        # A search proves nothing for messages that arrive during it.
+        early = list(self._waiting)
+        distinct = {(each.fingerprint, each.registry_id): each for one in early for each in one.unknown}
+        await self._ports.schemas.find(*distinct.values())
+        return early
+
+    def _report(self, failure: Unavailable) -> None:
+        unknown = self._waiting[0].unknown[0]
+        self._pauses.begin(SCHEMA, f"{unknown.detail} here, and {failure}")
+
+    def _resume(self, searched: Sequence[_Waiting], *, held: set[int], add: Enqueue) -> None:
+        for message in (each.message for each in searched):
+            for partition in message.partitions():
+                if id(partition) not in held:
+                    partition.hold_reasons.discard(SCHEMA)
+            if not message.is_closed:
+                message.was_searched_for = True
+                add(message)

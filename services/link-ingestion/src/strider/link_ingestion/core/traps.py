@@ -9,9 +9,9 @@ not before, digits apart: a calendar of empty months has none, and the same list
 either. Other templates (`/item/{n}`) are closed only where five times as many pages have a text that is not
 new as a whole. Nothing here is read for each link, unless a template of its host is closed.
 
-A page counts where its link was found on its own site. What somebody seeded, or linked to from elsewhere, is
-no sign of what the site links to: else a stranger who seeds sixty paths of an honest site that do not exist
-closes their template for everybody in the same run.
+A page counts where its link was found on its own site. Seeds, and links of other sites, are no sign of what
+the site links to: else a producer that seeds sixty paths of an honest site that do not exist closes their
+template for all others in the same run.
 
 The state is bounded and is not kept: after a restart or a rebalance a trap costs the same number of pages
 once more. Knows nothing of the frontier.
