@@ -74,6 +74,19 @@ async def test_a_dead_letter_passes_the_real_codec() -> None:
     assert read == [say.event, loss.event]
 
 
+async def test_the_dead_letter_of_several_messages_names_their_range() -> None:
+    codec = Codec(SchemaStore.bundled())
+    records = [_record(offset=offset) for offset in (17, 18, 40)]
+    say = _letters().range_event(records, DecodeError("bad_json", "no object"))
+    event = say.event
+    encoded = codec.encode(say.topic, event)
+
+    assert codec.decode(TOPIC, encoded.value, encoded.headers) == event
+    assert (event.offset, event.lost_from, event.lost_to, event.value) == (17, 17, 40, None)
+    assert (event.reason, event.category) == ("bad_json", "decode")
+    assert event.error_message == "3 messages among the offsets 17 to 40; the first: bad_json: no object"
+
+
 async def test_everything_of_the_message_is_kept() -> None:
     event = (await _letters().dead_letter(_record(), ValueError("no"), attempts=2)).event
 

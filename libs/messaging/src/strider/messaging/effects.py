@@ -70,6 +70,24 @@ DEAD_LETTERED = "dead_lettered"
 NO_EFFECTS = Effects()
 """Effects of a message that changes and publishes nothing."""
 
+
+def merge_effects(several: Sequence[Effects]) -> Effects:
+    """Return the effects of several messages as those of one, in their order."""
+    if len(several) == 1:
+        return several[0]
+    writes = [each.after_ack for each in several if each.after_ack is not None]
+
+    async def write_all() -> None:
+        for write in writes:
+            await write()
+
+    return Effects(
+        publish=[request for each in several for request in each.publish],
+        publish_last=[request for each in several for request in each.publish_last],
+        after_ack=write_all if writes else None,
+    )
+
+
 Handler = Callable[[Any, Record], Awaitable[Effects]]
 """Takes the event, and the record that it was decoded from, with its raw value and headers."""
 

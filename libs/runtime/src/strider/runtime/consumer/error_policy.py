@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from strider.contracts import UnknownSchema
-from strider.messaging.effects import NO_EFFECTS, Effects
+from strider.contracts import DecodeError, UnknownSchema
+from strider.messaging.effects import Effects
 from strider.messaging.errors import ShardFenced, StartRefused, Unavailable
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.runtime.publishing.dead_letter_allowance import DeadLetterAllowance
 from strider.runtime.publishing.dead_letter_breaker import DeadLetterBreaker
 from strider.runtime.publishing.dead_letters import dead_letter_reason, safe_repr
 
-from .messages import InFlightBatch, InFlightMessage, MessageStage
+from .messages import InFlightBatch, InFlightMessage, MessageStage, Part
 from .pauses import DependencyOutages, Pauses, SchemaWaitList, Spawn, resolve_probe
 from .spec import ConsumerPorts, ConsumerSettings
 from .worker_pool import WorkerPool
@@ -47,6 +48,7 @@ class ErrorPolicy:
         self._outages = DependencyOutages(ports=ports, settings=settings, pauses=pauses)
         self._schemas = SchemaWaitList(ports=ports, pauses=pauses)
         self._breaker = DeadLetterBreaker(settings.breaker)
+        self._allowance = DeadLetterAllowance()
         self._held: list[InFlightMessage] = []
         """Bad messages that came after the breaker had tripped: neither dead-lettered nor committed."""
 
@@ -94,8 +96,32 @@ class ErrorPolicy:
 
     def split(self, batch: InFlightBatch) -> None:
         """Handle the messages of a batch one by one, because one of them is bad."""
+        self._replace(batch, list(batch.split()))
+
+    def give_up_undecodable(self, batch: InFlightBatch, bad: Sequence[tuple[Part, DecodeError]]) -> None:
+        """Give up the bad messages of a batch of a public topic, and handle the others together.
+
+        Beyond the allowance, those of a partition that failed for the same reason share one dead letter.
+        """
+        now = self._ports.clock.monotonic()
+        alone: list[InFlightBatch] = []
+        shared: dict[tuple[int, str], tuple[DecodeError, list[Part]]] = {}
+        for part, failure in bad:
+            if self._allowance.take(now):
+                alone.append(_given_up(batch, [part], failure))
+            else:
+                shared.setdefault((id(part[0]), failure.reason), (failure, []))[1].append(part)
+        given_up = [*alone, *(_given_up(batch, parts, failure) for failure, parts in shared.values())]
+        for each in given_up:
+            assert each.failure is not None
+            self._log_dead_letter(each, each.failure)
+        refused = {(id(partition), record.offset) for (partition, record), _ in bad}
+        rest = [part for part in batch.parts if (id(part[0]), part[1].offset) not in refused]
+        self._replace(batch, [*([batch.part(rest)] if rest else []), *given_up])
+
+    def _replace(self, batch: InFlightBatch, others: Sequence[InFlightBatch]) -> None:
         self._release(batch, has_recovered=True)
-        successor = batch.queue.replace(list(batch.split()))
+        successor = batch.queue.replace(others)
         assert successor is not None
         self._pool.add(successor)
 
@@ -117,26 +143,30 @@ class ErrorPolicy:
         )
 
     def _dead_letter(self, message: InFlightMessage, failure: Exception) -> None:
-        record = message.record
-        where = f"{record.topic}[{record.partition}]@{record.offset}"
         # On a public topic its sender chooses the bytes, and with them whether they decode and what crashes.
         is_strangers = message.partition.subscription.is_public
         if not is_strangers and not self._breaker.record_failure(self._ports.clock.monotonic()):
-            why = f"{self._breaker.reason}, the last one {where}: {safe_repr(failure):.200}"
+            why = f"{self._breaker.reason}, the last one {_place_of(message)}: {safe_repr(failure):.200}"
             self._pauses.begin(BREAKER, why, blocks=True)
             self._held.append(message)
             self._release(message, has_recovered=True)
             return
+        if is_strangers and not self._allowance.take(self._ports.clock.monotonic()):
+            self._allowance.leave_out()
+        else:
+            self._log_dead_letter(message, failure)
+        message.give_up(failure)
+        self._pool.add_priority(message)
+
+    def _log_dead_letter(self, message: InFlightMessage, failure: BaseException) -> None:
         _log.emit(
             log_events.MESSAGE_DEAD_LETTERED,
-            where=where,
+            where=_place_of(message),
+            messages=message.message_count,
             reason=dead_letter_reason(failure),
             error=f"{safe_repr(failure):.500}",
+            unlogged=self._allowance.pop_unlogged(),
         )
-        # Effects of the handler must not be mistaken for those of the dead letter.
-        message.failure, message.effects = failure, NO_EFFECTS
-        message.stage = MessageStage.DEAD_LETTER
-        self._pool.add_priority(message)
 
     def _retry_dead_letter_alone(self, message: InFlightMessage, failure: Exception) -> None:
         """Drop the effects of on_given_up so that the dead letter is written; raise if they are not the
@@ -154,3 +184,14 @@ class ErrorPolicy:
         self._pool.remove(message)
         if message.probe is not None:
             resolve_probe(message, has_recovered=has_recovered)
+
+
+def _given_up(batch: InFlightBatch, parts: Sequence[Part], failure: DecodeError) -> InFlightBatch:
+    given_up = batch.part(parts)
+    given_up.give_up(failure)
+    return given_up
+
+
+def _place_of(message: InFlightMessage) -> str:
+    record = message.record
+    return f"{record.topic}[{record.partition}]@{record.offset}"

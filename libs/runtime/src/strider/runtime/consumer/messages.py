@@ -83,6 +83,10 @@ class AssignedPartition:
         self.started_up_to = max(self.started_up_to, offset)
 
 
+Part = tuple[AssignedPartition, Record]
+"""A record, with the partition that it came from."""
+
+
 class InFlightMessage:
     """One message from the call of its handler to its offset."""
 
@@ -137,6 +141,12 @@ class InFlightMessage:
         name = self.partition.name
         return f"{name.topic}:{name.partition}:{self.record.offset}"
 
+    def give_up(self, failure: BaseException) -> None:
+        """Let its dead letter be the next that is made of it."""
+        # Effects of the handler must not be mistaken for those of the dead letter.
+        self.failure, self.effects = failure, NO_EFFECTS
+        self.stage = MessageStage.DEAD_LETTER
+
     @property
     def is_closed(self) -> bool:
         """Whether another member owns it now."""
@@ -175,7 +185,7 @@ class InFlightBatch(InFlightMessage):
 
     __slots__ = ("parts", "queue")
 
-    def __init__(self, parts: Sequence[tuple[AssignedPartition, Record]], queue: BatchQueue) -> None:
+    def __init__(self, parts: Sequence[Part], queue: BatchQueue) -> None:
         super().__init__(*parts[0])
         self.parts = parts
         self.queue = queue
@@ -230,10 +240,12 @@ class InFlightBatch(InFlightMessage):
         for part in self.parts:
             yield self.part((part,))
 
-    def part(self, parts: Sequence[tuple[AssignedPartition, Record]]) -> InFlightBatch:
+    def part(self, parts: Sequence[Part]) -> InFlightBatch:
         """Return a batch of some of its records."""
         batch = InFlightBatch(parts, self.queue)
         batch.was_searched_for = self.was_searched_for
+        if self.failure is not None:
+            batch.give_up(self.failure)
         return batch
 
     def finish(self) -> InFlightMessage | None:

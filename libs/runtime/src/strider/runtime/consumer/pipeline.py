@@ -12,7 +12,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar
 
 from strider.contracts import DecodeError, UnknownSchema
-from strider.messaging.effects import DEAD_LETTERED, NO_EFFECTS, Effects, PublishRequest, Subscription
+from strider.messaging.effects import (
+    DEAD_LETTERED,
+    NO_EFFECTS,
+    Effects,
+    PublishRequest,
+    Subscription,
+    merge_effects,
+)
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Record
 from strider.runtime.observability import log_events
@@ -21,7 +28,7 @@ from strider.runtime.publishing.dead_letters import HandlerTimeoutError, dead_le
 from strider.runtime.publishing.publisher import check_acknowledged
 
 from .error_policy import ErrorPolicy
-from .messages import InFlightBatch, InFlightMessage, MessageStage, batch_handler_of, handler_of
+from .messages import InFlightBatch, InFlightMessage, MessageStage, Part, batch_handler_of, handler_of
 from .ports import MessageCodec
 from .spec import ConsumerPorts, ConsumerSettings
 from .worker_pool import WorkerPool
@@ -109,14 +116,17 @@ class Pipeline:
 
     async def _handle_batch(self, batch: InFlightBatch) -> bool:
         reads, ports = batch.partition.subscription, self._ports
-        items, failures = self._decode_all(batch)
-        unknown = [failure for failure in failures if isinstance(failure, UnknownSchema)]
+        items, bad = self._decode_all(batch)
+        unknown = [failure for _, failure in bad if isinstance(failure, UnknownSchema)]
         if unknown and self._error_policy.wait_for_schemas(batch, unknown):
             return False
-        if failures:
+        if bad:
             if batch.message_count == 1:
-                raise failures[0]
-            self._error_policy.split(batch)
+                raise bad[0][1]
+            if reads.is_public:
+                self._error_policy.give_up_undecodable(batch, bad)
+            else:
+                self._error_policy.split(batch)
             return False
         self._begin(batch)
         with ports.tracer.handling(batch.record, group=self._group):
@@ -124,16 +134,18 @@ class Pipeline:
             effects = await batch_handler_of(reads)(items)
             return self._take_effects(batch, effects)
 
-    def _decode_all(self, batch: InFlightBatch) -> tuple[list[tuple[Any, Record]], list[DecodeError]]:
+    def _decode_all(
+        self, batch: InFlightBatch
+    ) -> tuple[list[tuple[Any, Record]], list[tuple[Part, DecodeError]]]:
         """Return the events of a batch, and why the others are none."""
         items: list[tuple[Any, Record]] = []
-        failures: list[DecodeError] = []
-        for partition, record in batch.parts:
+        bad: list[tuple[Part, DecodeError]] = []
+        for part in batch.parts:
             try:
-                items.append((self._decode(partition.subscription, record), record))
+                items.append((self._decode(part[0].subscription, part[1]), part[1]))
             except DecodeError as failure:
-                failures.append(failure)
-        return items, failures
+                bad.append((part, failure))
+        return items, bad
 
     def _decode(self, subscription: Subscription, record: Record) -> Any:
         if record.value is None and subscription.accepts_tombstones:
@@ -156,6 +168,10 @@ class Pipeline:
     async def _dead_letter(self, message: InFlightMessage) -> bool:
         failure = message.failure
         assert failure is not None
+        if isinstance(message, InFlightBatch) and message.message_count > 1:
+            records = [record for _, record in message.parts]
+            dead_letter = self._ports.dead_letters.range_event(records, failure)
+            return await self._give_up(message, dead_letter, records)
         dead_letter = await self._ports.dead_letters.dead_letter(
             message.record,
             failure,
@@ -164,7 +180,14 @@ class Pipeline:
             redact=message.partition.subscription.redact,
             is_public=message.partition.subscription.is_public,
         )
-        also = await self._given_up_effects(message.record, dead_letter_reason(failure))
+        return await self._give_up(message, dead_letter, [message.record])
+
+    async def _give_up(
+        self, message: InFlightMessage, dead_letter: PublishRequest, records: Sequence[Record]
+    ) -> bool:
+        assert message.failure is not None
+        reason = dead_letter_reason(message.failure)
+        also = merge_effects([await self._given_up_effects(record, reason) for record in records])
         message.effects = Effects(
             (dead_letter, *also.publish), also.publish_last, after_ack=also.after_ack, outcome=DEAD_LETTERED
         )
@@ -261,7 +284,8 @@ class Pipeline:
         for _ in range(message.message_count):
             self._ports.meter.handled(topic, outcome, now - message.started_at)
         if message.failure is not None:
-            self._ports.meter.dead_lettered(topic, dead_letter_reason(message.failure))
+            for _ in range(message.message_count):
+                self._ports.meter.dead_lettered(topic, dead_letter_reason(message.failure))
         self._error_policy.on_done(message, now)
         successor = message.finish()
         if successor is not None:

@@ -210,7 +210,7 @@ RECORD_BATCH_SKIPPED: Final = _error(
 )
 MESSAGE_DEAD_LETTERED: Final = _error(
     "Message dead-lettered",
-    "A message cannot be handled; it goes to the dead letters and the loop continues.",
+    "A message, or so many of one batch for one reason, cannot be handled; the loop continues.",
 )
 GIVEN_UP_CALLBACK_FAILED: Final = _error(
     "Given-up callback failed",

@@ -155,9 +155,27 @@ class DeadLetterWriter:
             header_values=tuple(content for _, content in packed.headers),
             task_id=_header_text(believed, "entry"),
             execution_id=_header_text(believed, "execution"),
-            **self._failure_fields(failure, notice=_truncation_notice(record, packed)),
+            **self._failure_fields(failure, notice=_truncation_notice(record, packed), is_public=is_public),
             trace_id=_trace_id(() if is_public else headers or record.headers),
             attempts=attempts,
+        )
+        return Publish(self._topic, event)
+
+    def range_event(self, records: Sequence[Record], failure: BaseException) -> Publish:
+        """Return the one dead letter of bad messages of a partition, which failed for the same reason.
+
+        It has none of their bytes, which are in their topic until retention deletes them.
+        """
+        first, last = records[0], records[-1]
+        among = f"{len(records)} messages among the offsets {first.offset} to {last.offset}; the first: "
+        event = self._event(
+            topic=first.topic,
+            partition=first.partition,
+            offset=first.offset,
+            timestamp_ms=first.timestamp,
+            **self._failure_fields(failure, notice=among, is_public=True),
+            lost_from=first.offset,
+            lost_to=last.offset,
         )
         return Publish(self._topic, event)
 
@@ -177,16 +195,17 @@ class DeadLetterWriter:
         )
         return Publish(self._topic, event)
 
-    def _failure_fields(self, failure: BaseException, *, notice: str) -> dict[str, str]:
+    def _failure_fields(self, failure: BaseException, *, notice: str, is_public: bool) -> dict[str, str]:
         """Return what the failure says. Bytes that do not decode have no frames: their error says it all."""
         is_decode = isinstance(failure, DecodeError)
         frames = "" if is_decode else "".join(traceback.format_exception(failure))
+        max_chars = MAX_TEXT_CHARS if is_public else MAX_STACK_TRACE_CHARS
         return {
             "reason": dead_letter_reason(failure),
             "category": "decode" if is_decode else "handler",
             "error_class": _class_of(failure)[:MAX_TEXT_CHARS],
             "error_message": notice + self._scrub(_message_of(failure))[:MAX_TEXT_CHARS],
-            "stack_trace": self._scrub(frames)[-MAX_STACK_TRACE_CHARS:],
+            "stack_trace": self._scrub(frames)[-max_chars:],
         }
 
     def _event(self, **fields: Any) -> Any:
