@@ -12,7 +12,7 @@ from strider.contracts.generated.events import DeadLetter
 from strider.messaging.effects import Effects, Publish, Subscription
 from strider.messaging.inprocess import simulate
 from strider.messaging.ports import OutgoingMessage, Record
-from strider.runtime.publishing.dead_letter_allowance import LETTERS, DeadLetterAllowance
+from strider.runtime.publishing.report_allowance import LETTERS, ReportAllowance
 
 from .loop_harness import CLOSINGS, NOTES, UNKNOWN, Note, World, answer, notes
 
@@ -87,7 +87,7 @@ def test_good_messages_between_bad_ones_are_handled_together() -> None:
     simulate(scenario())
 
 
-def test_the_service_is_told_of_every_message_of_a_shared_dead_letter() -> None:
+def test_the_service_adds_effects_for_every_message_of_a_shared_dead_letter() -> None:
     """A seed with a misspelt field is a refusal of its URL, however many there are."""
 
     async def scenario() -> None:
@@ -129,7 +129,7 @@ def test_a_topic_of_ours_has_a_dead_letter_for_each_message() -> None:
 
 
 def test_the_allowance_is_renewed_each_second() -> None:
-    allowance = DeadLetterAllowance()
+    allowance = ReportAllowance()
     taken = [[allowance.take(now) for _ in range(LETTERS + 5)] for now in (7.0, 7.9, 8.0)]
     allowance.leave_out()
     allowance.leave_out()

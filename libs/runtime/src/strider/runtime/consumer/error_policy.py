@@ -13,9 +13,9 @@ from strider.messaging.effects import Effects
 from strider.messaging.errors import ShardFenced, StartRefused, Unavailable
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
-from strider.runtime.publishing.dead_letter_allowance import DeadLetterAllowance
 from strider.runtime.publishing.dead_letter_breaker import DeadLetterBreaker
 from strider.runtime.publishing.dead_letters import dead_letter_reason, safe_repr
+from strider.runtime.publishing.report_allowance import ReportAllowance
 
 from .messages import InFlightBatch, InFlightMessage, MessageStage, Part
 from .pauses import DependencyOutages, Pauses, SchemaWaitList, Spawn, resolve_probe
@@ -48,7 +48,7 @@ class ErrorPolicy:
         self._outages = DependencyOutages(ports=ports, settings=settings, pauses=pauses)
         self._schemas = SchemaWaitList(ports=ports, pauses=pauses)
         self._breaker = DeadLetterBreaker(settings.breaker)
-        self._allowance = DeadLetterAllowance()
+        self._allowance = ReportAllowance()
         self._held: list[InFlightMessage] = []
         """Bad messages that came after the breaker had tripped: neither dead-lettered nor committed."""
 

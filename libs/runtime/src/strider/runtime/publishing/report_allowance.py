@@ -1,4 +1,4 @@
-"""How many bad messages of a public topic are reported one by one.
+"""Limit on the bad messages of a public topic that are reported one by one.
 
 Pure. A bad message may have one byte, and its dead letter, its row and its log line have two thousand. So
 only the first of each second are reported on their own; the others of a batch become one dead letter for
@@ -16,7 +16,7 @@ LETTERS: Final = 10
 
 
 @dataclass(slots=True)
-class DeadLetterAllowance:
+class ReportAllowance:
     """Counts the reports of the current second. Time is an argument."""
 
     _began_at: float = -SECONDS
