@@ -71,9 +71,9 @@ async def test_seeds_of_any_form_stop_no_others(stage: Stage) -> None:
             await stage.until_refused("http://127.0.0.1:9/replayed", field="replay-id")
 
 
-CHAIN = [f"/p{number}" for number in range(1, 5)]
+CHAIN = [f"/show?id={number}" for number in range(1, 5)]
 """Pages that link to the next one each; every other path of their site is answered with one text."""
-MADE_UP = [f"/p{number}" for number in range(200_000, 200_080)]
+MADE_UP = [f"/show?id={number}" for number in range(200_000, 200_080)]
 """More than the pages after which a template of the site would be taken for a trap."""
 
 
