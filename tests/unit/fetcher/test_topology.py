@@ -30,7 +30,7 @@ class Web:
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
-        self.budget = BodyBudget(10_000_000)
+        self.budget = BodyBudget(10_000_000, clock=ManualClock())
         self.answers: dict[str, FetchedResponse | FailedFetch | None] = {}
         self.asked: list[str] = []
 

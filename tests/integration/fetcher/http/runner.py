@@ -16,7 +16,7 @@ from strider.fetcher.adapters.http.connector import ConnectorOptions, HttpConnec
 from strider.fetcher.adapters.http.dns import DnsOptions, DnsResolver
 from strider.fetcher.adapters.http.name_servers import NameLookup, NameLookupError, ResolvedName
 from strider.fetcher.adapters.http.request_runner import RequestRunner
-from strider.fetcher.adapters.state.body_budget import BodyBudget
+from strider.fetcher.adapters.state.body_budget import PATIENCE_SECONDS, BodyBudget
 from strider.fetcher.adapters.state.lease_marker import StartedLease
 from strider.fetcher.core import (
     AddressPolicy,
@@ -116,6 +116,7 @@ async def running_client(
     must_tunnel: bool = False,
     connections: int = 256,
     groups_by_domain: bool = False,
+    patience_seconds: float = PATIENCE_SECONDS,
 ) -> AsyncIterator[RunnerHarness]:
     """Open a runner and close it again."""
     clock = SystemClock()
@@ -131,7 +132,7 @@ async def running_client(
     )
     connector = HttpConnector(resolver, guard, options=kept)
     rules = RedirectRules(places, groups_by_domain=groups_by_domain)
-    budget = BodyBudget(budget_bytes)
+    budget = BodyBudget(budget_bytes, clock=clock, readers=connections, patience_seconds=patience_seconds)
     requests = RequestRunner(
         connector,
         identity=build_identity(version="1.2.3", contact="https://example.org/bot"),

@@ -73,6 +73,37 @@ async def test_waiting_for_the_budget_does_not_count_as_slow() -> None:
             assert (await second).completed.outcome == "fetched"
 
 
+@pytest.mark.fault("A19", part="a body that hardly grows, and another that waits for its memory")
+async def test_a_body_that_hardly_grows_is_ended_for_one_that_waits() -> None:
+    """It is faster than the minimum, so that alone it would be read until its deadline."""
+
+    async def trickles(_reader: Reader, writer: Writer) -> None:
+        writer.write(http_response(b"x" * 600_000, length=9_000_000))
+        while True:
+            writer.write(b"x" * 100)
+            await writer.drain()
+            await asyncio.sleep(0.01)
+
+    body = b"y" * 600_000
+    plays = {"/trickles": trickles, "/whole": sends(http_response(body))}
+    async with (
+        serve_hostile(plays) as server,
+        running_client(budget_bytes=1_000_000, patience_seconds=0.3) as client,
+    ):
+        slow = request(server.url("/trickles", host="a.localhost"), deadline_ms=60_000)
+        first = asyncio.create_task(client.fetch(slow))
+        async with asyncio.timeout(20):
+            while client.body_budget.held_bytes < 600_000:
+                await asyncio.sleep(0.01)
+            whole = await client.fetch(request(server.url("/whole"), deadline_ms=20_000))
+            ended = await first
+
+    assert whole.page is not None
+    assert whole.page.body == body
+    assert (ended.completed.outcome, ended.completed.error_class) == ("too_slow", "too_slow")
+    assert "others waited" in ended.completed.error_message
+
+
 @pytest.mark.parametrize(
     ("come", "unread"),
     [pytest.param(50_000, 0, id="small"), pytest.param(300_000, BUFFERED_BODY_BYTES, id="large")],

@@ -142,7 +142,7 @@ def test_proxies_of_the_table_are_used(
 
 
 AT_A_TIME = 16
-IN_FLIGHT = loop_settings(concurrency=AT_A_TIME, max_deadline_seconds=120).buffer_messages
+IN_FLIGHT = loop_settings(concurrency=AT_A_TIME, max_deadline_seconds=120).max_started
 """Requests and unpublished responses: what one process may have in flight."""
 
 

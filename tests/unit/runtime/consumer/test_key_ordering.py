@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strider.runtime.consumer.key_ordering import KeyOrdering
+from strider.runtime.consumer.start_order import KeyOrdering
 
 
 def test_a_key_has_one_holder_and_a_queue_in_order() -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from strider.frontier.redis.lease_marks import RedisLeaseMarks
-from strider.runtime.consumer.spec import AsyncStep
+from strider.runtime.consumer.spec import AsyncStep, ConsumerSpec
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.process.consumers import drain_seconds
@@ -27,6 +27,7 @@ from .adapters.proxies.table_sync import ProxyTableSync
 from .adapters.state.heartbeat import FetcherHeartbeat
 from .adapters.state.metrics import FetchMetrics
 from .adapters.state.redis_cookie_jars import RedisCookieJars
+from .adapters.state.sender_shares import RequestClaims, ResponsiveHosts
 from .settings import FetcherSettings
 from .topology import DEAD_LETTERS, GROUP, PRODUCES, Fetcher, loop_settings
 
@@ -43,6 +44,7 @@ def build(process: ServiceContext[FetcherSettings]) -> ServiceDefinition:
     redis = connect(redis_options(settings.redis))
     objects = open_configured_objects(settings.objects, clock=clock)
     name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+    hosts = ResponsiveHosts()
     client = open_fetch_client(
         settings,
         RedisLeaseMarks(redis),
@@ -50,22 +52,16 @@ def build(process: ServiceContext[FetcherSettings]) -> ServiceDefinition:
         process_name=name,
         cookie_store=RedisCookieJars(redis),
         decrypt_header=HeaderCipher(settings.headers.key.get_secret_value()).decrypt,
+        hosts=hosts,
     )
     metrics = FetchMetrics(process.metrics, clock=clock)
     heartbeat = _heartbeat(process, redis, metrics, worker_id=name)
-    fetcher = Fetcher(
-        client,
-        rules=redirect_rules_of(settings),
-        codec=process.codec,
-        clock=clock,
-        objects=objects,
-        recorder=metrics,
-    )
-    loop = loop_settings(concurrency=settings.concurrency, max_deadline_seconds=settings.max_deadline_seconds)
+    rules, codec = redirect_rules_of(settings), process.codec
+    fetcher = Fetcher(client, rules=rules, codec=codec, clock=clock, objects=objects, recorder=metrics)
     background, connect_steps, close = _proxy_table_steps(process, client)
     finish_seconds = max(1.0, drain_seconds(settings.run.grace_seconds) - PUBLISH_SECONDS)
     return ServiceDefinition(
-        (consume(GROUP, *fetcher.subscriptions(), settings=loop, on_given_up=fetcher.on_given_up),),
+        (_consumption(fetcher, settings, RequestClaims(codec, hosts)),),
         PRODUCES,
         DEAD_LETTERS,
         dependencies=(Dependency("redis", redis.ping),),
@@ -74,6 +70,17 @@ def build(process: ServiceContext[FetcherSettings]) -> ServiceDefinition:
         on_stop=(heartbeat.stop, partial(client.finish_within, finish_seconds)),
         close=(*close, heartbeat.close, client.close, redis.close),
         objects=objects,
+    )
+
+
+def _consumption(fetcher: Fetcher, settings: FetcherSettings, claims: RequestClaims) -> ConsumerSpec:
+    loop = loop_settings(concurrency=settings.concurrency, max_deadline_seconds=settings.max_deadline_seconds)
+    return consume(
+        GROUP,
+        *fetcher.subscriptions(),
+        settings=loop,
+        on_given_up=fetcher.on_given_up,
+        claim_of=claims.claim_of,
     )
 
 

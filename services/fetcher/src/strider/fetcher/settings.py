@@ -65,7 +65,7 @@ class FetcherSettings(ServiceSettings):
 
     headers: HeadersSettings = HeadersSettings()
     concurrency: Annotated[int, Field(ge=1, le=4096)] = 256
-    """Concurrent requests."""
+    """Concurrent requests; a single run gets up to two thirds of them, so that others find places."""
     follow_redirects: bool = True
     """Follow redirects as new requests; false refuses every target."""
     max_redirects: Annotated[int, Field(ge=0, le=20)] = 5
@@ -79,7 +79,7 @@ class FetcherSettings(ServiceSettings):
     slow_body_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_SLOW_GRACE")] = 5.0
     """How long a body may be slower than that."""
     in_flight_mb: Annotated[int, Field(ge=1)] = 256
-    """Memory for bodies that were read and not yet published; beyond it reading pauses."""
+    """Memory for bodies that were read and not yet published: half for usual pages, half by sender."""
     keep_alive_seconds: Annotated[Seconds, EnvironmentVariable("FETCHER_KEEP_ALIVE")] = 15.0
     """How long an idle connection is kept for its next request."""
     max_idle_connections: Annotated[int, Field(ge=0)] = 512

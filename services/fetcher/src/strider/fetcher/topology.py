@@ -45,6 +45,11 @@ LEASE_GONE: Final = "lease_gone"
 MAX_UNPUBLISHED_SECONDS: Final = 600.0
 """How long a finished request waits to be published; its lease has expired long before."""
 
+MIN_BUFFER_MESSAGES: Final = 16_384
+"""Requests that are read ahead at least: as many as all shards may lease, so that none waits unread behind
+those whose share of the places is used up. They are dropped when their leases end.
+"""
+
 HANDLER_SECONDS: Final = 90.0
 """Time for what precedes and follows a request: budget, name, mark, store. Their own limits are shorter."""
 
@@ -62,11 +67,12 @@ one.
 
 
 def loop_settings(*, concurrency: int, max_deadline_seconds: float) -> ConsumerSettings:
-    """Return the loop settings: little is prefetched, as its leases expire while it waits."""
+    """Return the loop settings; a kill repeats what was started and not acknowledged."""
     return ConsumerSettings(
         concurrency=concurrency,
-        buffer_messages=2 * concurrency,
-        poll_records=min(500, 2 * concurrency),
+        max_started=2 * concurrency,
+        buffer_messages=max(2 * concurrency, MIN_BUFFER_MESSAGES),
+        poll_records=500,
         handler_timeout_seconds=max_deadline_seconds + HANDLER_SECONDS,
         revoke_timeout_seconds=REVOKE_TIMEOUT_SECONDS,
     )

@@ -148,3 +148,18 @@ async def test_a_cancelled_waiter_does_not_stop_the_others() -> None:
 
 def test_monotonic_times_convert_to_the_stores_clock() -> None:
     assert StartedLease(100.0, 5_000_000).at_us(101.5) == 6_500_000
+
+
+async def test_a_lease_is_known_to_be_over_by_the_clock_of_the_store() -> None:
+    """A request that has waited for its whole lease costs no call."""
+    clock = ManualClock()
+    leases = LeaseMarker(Store(), clock=clock, process_name="w")
+    waited = lease("late", lease_expires_at_ms=7_000)
+    assert not leases.is_over(waited), "nothing is known of the store's clock"
+    await leases.mark_started(lease("first"))
+
+    assert not leases.is_over(waited), "it is 5.0 s there"
+    clock.seconds += 2.5
+    assert leases.is_over(waited)
+    clock.seconds += 60
+    assert not leases.is_over(waited), "the store's clock may have been set back since"

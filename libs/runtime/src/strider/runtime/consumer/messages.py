@@ -18,8 +18,8 @@ from strider.messaging.effects import NO_EFFECTS, BatchHandler, Effects, Handler
 from strider.messaging.ports import Header, Record, TopicPartition
 from strider.runtime.publishing.publisher import Acknowledgement
 
-from .key_ordering import KeyOrdering
 from .offset_tracker import OffsetTracker
+from .start_order import KeyOrdering
 
 HEADER_BYTES: Final = 100
 """Memory that a header takes besides its name and content: a record may have half a million of them."""
@@ -154,8 +154,11 @@ class InFlightMessage:
 
     @property
     def can_start(self) -> bool:
-        """Whether any of its records may be started."""
-        return self.partition.can_start(self.record.offset)
+        """Whether it may be started, or started again."""
+        partition = self.partition
+        if partition.can_start(self.record.offset):
+            return True
+        return self.attempts > 0 and not (partition.is_fenced or partition.is_closed)
 
     def startable(self) -> InFlightMessage | None:
         """Return it, or the part of it or its successor, that may still be started."""

@@ -25,6 +25,7 @@ from .ports import (
     ignore_caught_up,
     no_given_up_effects,
 )
+from .start_order import ClaimOf
 
 MIB = 1024 * 1024
 
@@ -38,6 +39,8 @@ class ConsumerSettings:
 
     concurrency: int = 64
     """Handlers that run at a time."""
+    max_started: int = 0
+    """Messages that were started and are not done, with those that wait for acknowledgements; 0: no limit."""
     buffer_messages: int = 2_000
     """Messages read and not done, over all partitions; beyond it nothing more is read."""
     buffer_bytes: int = 64 * MIB
@@ -73,6 +76,8 @@ class ConsumerPorts:
     meter: ConsumerMeter = field(default_factory=NoConsumerMeter)
     on_given_up: OnGivenUp = no_given_up_effects
     on_caught_up: OnCaughtUp = ignore_caught_up
+    claim_of: ClaimOf | None = None
+    """If set, messages are started by shares of the workers, and not as they come."""
 
 
 AsyncStep: TypeAlias = Callable[[], Awaitable[None]]
@@ -88,6 +93,7 @@ class ConsumerSpec:
     shards: ShardHooks = field(default_factory=NoShardHooks)
     on_given_up: OnGivenUp = no_given_up_effects
     on_caught_up: OnCaughtUp = ignore_caught_up
+    claim_of: ClaimOf | None = None
 
 
 def consume(
@@ -97,6 +103,7 @@ def consume(
     shards: ShardHooks | None = None,
     on_given_up: OnGivenUp = no_given_up_effects,
     on_caught_up: OnCaughtUp = ignore_caught_up,
+    claim_of: ClaimOf | None = None,
 ) -> ConsumerSpec:
     """Return the consumer of a group, sharded or not as the declarations of its topics say."""
     readers = [reader for each in subscriptions for reader in each.topic.read_by if reader.group == group]
@@ -122,4 +129,5 @@ def consume(
         shards=shards or NoShardHooks(),
         on_given_up=on_given_up,
         on_caught_up=on_caught_up,
+        claim_of=claim_of,
     )

@@ -1,8 +1,8 @@
 """Worker pool: a fixed number of workers for ready messages, and a deadline sweeper.
 
 A handler that does not wait costs no task: one worker goes through all that is ready. When it waits, the next
-worker is woken and continues. Waiting for acknowledgements occupies no worker. Decides only which message
-runs next; `pipeline` does the work.
+worker is woken and continues. Waiting for acknowledgements occupies no worker. `start_order` decides which
+message runs next; `pipeline` does the work.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from .messages import AssignedPartition, InFlightMessage, MessageStage
 from .pauses import Pauses, Spawn, resolve_probe
 from .spec import ConsumerPorts, ConsumerSettings
+from .start_order import FirstComeOrder, SharedOrder, StartOrder
 
 MESSAGES_PER_YIELD = 128
 """Messages without a wait after which a worker yields to other tasks (heartbeats, health)."""
@@ -30,7 +31,9 @@ class WorkerPool:
         self._ports = ports
         self._settings = settings
         self._pauses = pauses
-        self._ready: deque[InFlightMessage] = deque()
+        self._ready: StartOrder = FirstComeOrder()
+        if ports.claim_of is not None:
+            self._ready = SharedOrder(settings.concurrency, ports.claim_of, clock=ports.clock)
         self._priority: deque[InFlightMessage] = deque()
         """Probes, and messages whose acknowledgements have come: they run even while blocked."""
         self._idle: deque[asyncio.Future[None]] = deque()
@@ -48,13 +51,14 @@ class WorkerPool:
 
     def add(self, message: InFlightMessage) -> None:
         """Add a message that may start, or start again."""
-        self._ready.append(message)
+        self._ready.add(message)
         self._wake()
 
     def add_all(self, messages: Sequence[InFlightMessage]) -> None:
         """Add many that may start."""
         if messages:
-            self._ready.extend(messages)
+            for message in messages:
+                self._ready.add(message)
             self._wake()
 
     def add_priority(self, message: InFlightMessage) -> None:
@@ -65,6 +69,8 @@ class WorkerPool:
     def remove(self, message: InFlightMessage) -> None:
         """Remove a message that nothing happens to now: it is done, parked or dropped."""
         self._active.pop(message, None)
+        if self._settings.max_started:
+            self.resume()
         if self._changed is not None and not self._changed.done():
             self._changed.set_result(None)
 
@@ -74,7 +80,7 @@ class WorkerPool:
         return sum(task is not None for task in self._active.values())
 
     def resume(self) -> None:
-        """Wake the workers: a pause has ended."""
+        """Wake the workers: what waited may start."""
         if self._ready:
             self._wake()
 
@@ -131,13 +137,15 @@ class WorkerPool:
     def _next(self) -> InFlightMessage | None:
         if self._priority:
             return self._priority.popleft()
-        if self._pauses.is_blocked:
+        if self._pauses.is_blocked or 0 < self._settings.max_started <= len(self._active):
             return None
-        while self._ready:
-            message = self._ready.popleft().startable()
+        while (first := self._ready.pop()) is not None:
+            message = first.startable()
             if message is not None:
-                message.mark_started()
+                if self._ready.finishes_gaps:
+                    message.mark_started()
                 return message
+            self._ready.on_worker_free(first)
         return None
 
     async def _work(self, advance: Callable[[InFlightMessage], Awaitable[None]]) -> None:
@@ -157,6 +165,7 @@ class WorkerPool:
                 self._wake()  # in case the handler waits: another worker has to continue with the rest
             self._active[message] = task
             await advance(message)
+            self._ready.on_worker_free(message)
             if message in self._active:
                 self._active[message] = None
             messages += 1
@@ -171,6 +180,7 @@ class WorkerPool:
             before = clock.monotonic()
             await clock.sleep(every)
             now = clock.monotonic()
+            self.resume()  # messages may have waited for as long as they may
             if now - before > 2 * every:
                 self._extend_deadlines(now - before - every, now=now)
             for message, task in list(self._active.items()):

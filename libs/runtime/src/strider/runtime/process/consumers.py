@@ -74,6 +74,7 @@ class ServiceConsumers:
             meter=meter,
             on_given_up=spec.on_given_up,
             on_caught_up=spec.on_caught_up,
+            claim_of=spec.claim_of,
         )
         loop = ConsumerLoop(
             process.bus,

@@ -17,6 +17,7 @@ from strider.fetcher.adapters.state.body_budget import BodyBudget
 from strider.fetcher.adapters.state.connectivity import ConnectivityMonitor, ConnectivityOptions
 from strider.fetcher.adapters.state.cookie_jars import CookieJars, CookieJarStore, MemoryCookieJars
 from strider.fetcher.adapters.state.lease_marker import LeaseMarker
+from strider.fetcher.adapters.state.sender_shares import ResponsiveHosts, request_path
 from strider.fetcher.core import (
     AddressPolicy,
     CrawlerIdentity,
@@ -69,6 +70,7 @@ class FetchClient:
         cookie_jars: CookieJars,
         decrypt_header: DecryptHeader = refuse_encrypted,
         proxies: ProxyPool | None = None,
+        hosts: ResponsiveHosts | None = None,
     ) -> None:
         self._runner = runner
         self._lease_marker = lease_marker
@@ -77,6 +79,7 @@ class FetchClient:
         self._connectivity = connectivity
         self._cookie_jars = cookie_jars
         self._decrypt_header = decrypt_header
+        self._hosts = hosts
         self.proxies = proxies
         """If there is a pool, every request goes through one of its proxies."""
 
@@ -85,6 +88,8 @@ class FetchClient:
 
         Raises Unavailable before anything is sent, if something that is needed for a request is missing.
         """
+        if self._lease_marker.is_over(request):
+            return None
         await self._connectivity.require_online()
         await self._body_budget.wait_for_capacity()
         proxy, refusal, sent = None, None, request
@@ -96,9 +101,11 @@ class FetchClient:
         lease = await self._lease_marker.mark_started(request)
         if lease is None:
             return None
-        finished = await self._detect_outage(
-            await self._runner.run(sent, lease, proxy=proxy, refusal=refusal)
-        )
+        share = () if self._hosts is None else request_path(request, self._hosts)
+        finished = await self._runner.run(sent, lease, proxy=proxy, refusal=refusal, share=share)
+        finished = await self._detect_outage(finished)
+        if self._hosts is not None:
+            self._hosts.record(request.group, finished)
         if request.cookie_jar and await self._cookie_jars.store_cookies(request, finished.result, jar):
             finished = replace(finished, trace=replace(finished.trace, cookies_changed=True))
         if proxy is not None and self.proxies is not None:
@@ -149,18 +156,18 @@ def open_fetch_client(
     process_name: str,
     cookie_store: CookieJarStore | None = None,
     decrypt_header: DecryptHeader = refuse_encrypted,
+    hosts: ResponsiveHosts | None = None,
 ) -> FetchClient:
     """Build a client from the settings; nothing is opened before the first request.
 
     `process_name` must be unique to this process. `cookie_store` keeps the cookies of runs that use a jar;
-    without it they are kept in memory. `decrypt_header` has the keys of personal headers.
+    without it they are kept in memory. `decrypt_header` has the keys of personal headers. With
+    `hosts` senders have shares of the memory for bodies.
     """
     guard = AddressGuard(address_policy_of(settings), has_contact=bool(settings.crawl.contact))
-    resolver = DnsResolver(
-        guard, clock=clock, options=_dns_options(settings), names=NameServers(settings.dns_servers)
-    )
+    resolver = _resolver(settings, guard, clock=clock)
     connector = HttpConnector(resolver, guard, options=_connector_options(settings))
-    budget = BodyBudget(settings.in_flight_mb * MIB)
+    budget = BodyBudget(settings.in_flight_mb * MIB, clock=clock, readers=settings.concurrency)
     runner = RequestRunner(
         connector,
         identity=_identity(settings),
@@ -170,17 +177,22 @@ def open_fetch_client(
         worker_id=process_name,
         limits=_request_limits(settings),
     )
-    connectivity = _connectivity(settings, resolver, clock=clock)
     return FetchClient(
         runner,
         lease_marker=LeaseMarker(marks, clock=clock, process_name=process_name),
         resolver=resolver,
         body_budget=budget,
-        connectivity=connectivity,
+        connectivity=_connectivity(settings, resolver, clock=clock),
         cookie_jars=CookieJars(cookie_store or MemoryCookieJars(), clock=clock),
         decrypt_header=decrypt_header,
         proxies=_open_proxy_pool(settings, connector.proxy_connector, clock=clock),
+        hosts=hosts,
     )
+
+
+def _resolver(settings: FetcherSettings, guard: AddressGuard, *, clock: Clock) -> DnsResolver:
+    names = NameServers(settings.dns_servers)
+    return DnsResolver(guard, clock=clock, options=_dns_options(settings), names=names)
 
 
 def _connectivity(settings: FetcherSettings, resolver: DnsResolver, *, clock: Clock) -> ConnectivityMonitor:

@@ -74,6 +74,8 @@ class ActiveRequest:
     """Whether the buffered, unread part of the body is held in the budget too."""
     _is_speed_timer: bool = False
     """Whether the timer is set before the deadline, for the minimum speed."""
+    _is_ended_as_slow: bool = False
+    """Whether it was ended because others waited for the memory of its body."""
     _is_shutting_down: bool = False
     """Whether the deadline was set by a shutdown."""
     _scope: asyncio.Timeout | None = None
@@ -108,6 +110,11 @@ class ActiveRequest:
             self.deadline, self._is_shutting_down = end_at, True
             self._set_timer(end_at)
 
+    def end_as_slow(self) -> None:
+        """End the request now: its body hardly grows, and others wait for the memory that it holds."""
+        self._is_ended_as_slow = True
+        self._set_timer(self.clock.monotonic())
+
     def start_body(self, *, keeps_body: bool, is_complete: bool) -> None:
         """Start the timer of a body: minimum speed, or a short time for one that is not wanted."""
         self._last_chunk_at = now = self.clock.monotonic()
@@ -115,6 +122,7 @@ class ActiveRequest:
         if is_complete:
             return
         if keeps_body:
+            self.held_body.end_as_slow = self.end_as_slow
             self.set_speed_timer()
         else:
             self.is_draining = True
@@ -152,6 +160,8 @@ class ActiveRequest:
     def timeout_failure(self) -> FetchFailure:
         """Return the failure for the limit that the timer stood for."""
         now = self.clock.monotonic()
+        if self._is_ended_as_slow:
+            return FetchFailure(ErrorClass.TOO_SLOW, "the body hardly grew while others waited for memory")
         if self._is_shutting_down and not self._is_speed_timer:
             return FetchFailure(ErrorClass.CANCELLED, "the process stopped before the response was complete")
         if not self._is_speed_timer:
@@ -164,6 +174,8 @@ class ActiveRequest:
         )
 
     def _set_timer(self, moment: float) -> None:
+        if self._is_ended_as_slow:
+            moment = self.clock.monotonic()
         if self._scope is not None and not self._scope.expired():
             self._scope.reschedule(self._loop_time(moment))
 

@@ -37,6 +37,7 @@ from strider.fetcher.core import (
     url_refusal,
 )
 from strider.messaging.ports import Clock
+from strider.runtime.shares import SharePath
 
 from .connector import HttpConnector
 from .deadlines import ActiveRequest, RequestLimits
@@ -81,14 +82,17 @@ class RequestRunner:
         *,
         proxy: Proxy | None = None,
         refusal: FetchFailure | None = None,
+        share: SharePath = (),
     ) -> FinishedRequest:
         """Run a request whose lease was marked; always returns a result, unless it is cancelled.
 
-        With a `refusal` nothing is sent, and it is the result.
+        With a `refusal` nothing is sent, and it is the result. `share` is that of its sender, for the memory
+        of its body.
         """
         seconds = min(request.deadline_ms / 1000, self._limits.max_deadline_seconds)
         deadline = lease.requested_at + seconds
-        active = ActiveRequest(request, self._budget.open_hold(), self._clock, self._limits, deadline, proxy)
+        hold = self._budget.open_hold(share)
+        active = ActiveRequest(request, hold, self._clock, self._limits, deadline, proxy)
         active.start_timeline(since=lease.requested_at)
         if self._shutdown_at is not None:
             active.end_by(self._shutdown_at)
@@ -96,6 +100,7 @@ class RequestRunner:
         try:
             result = await self._run_within_limits(active, refusal)
         finally:
+            hold.end_as_slow = None
             self._active.discard(active)
         is_cancelled = isinstance(result, FailedFetch) and result.error_class == ErrorClass.CANCELLED
         is_before_connect = not active.head_sent_at and (is_cancelled or not active.has_connected)

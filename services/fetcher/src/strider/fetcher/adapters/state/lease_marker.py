@@ -26,6 +26,8 @@ MAX_GATHER_SECONDS: Final = 0.02
 """Longest time that a mark waits for others."""
 MAX_UNCONFIRMED: Final = 10_000
 """Unconfirmed marks that are remembered; there are as many as messages in flight."""
+MAX_CLOCK_AGE_SECONDS: Final = 10.0
+"""Oldest reply of the store by which a lease counts as over: its clock may jump."""
 
 
 @fast_dataclass(frozen=True, slots=True)
@@ -75,6 +77,17 @@ class LeaseMarker:
         self._pending_before = 0
         """Number of pending marks one iteration ago."""
         self._calls: set[asyncio.Task[None]] = set()
+        self._replied_at: float | None = None
+        self._reply_us = 0
+        """When the store replied last, in monotonic seconds, and by its clock."""
+
+    def is_over(self, request: FetchRequested) -> bool:
+        """Whether the lease of a request has certainly ended: then it need not be marked in vain."""
+        if self._replied_at is None:
+            return False
+        age_seconds = self._clock.monotonic() - self._replied_at
+        now_us = self._reply_us + age_seconds * 1_000_000
+        return age_seconds < MAX_CLOCK_AGE_SECONDS and now_us >= request.lease_expires_at_ms * 1_000
 
     async def mark_started(self, request: FetchRequested) -> StartedLease | None:
         """Mark a lease as started; None if it is gone. Raises Unavailable."""
@@ -139,6 +152,8 @@ class LeaseMarker:
                 if not pending.mark.done():
                     pending.mark.set_exception(failure)
             return
+        if marks:
+            self._replied_at, self._reply_us = self._clock.monotonic(), marks[0].now_us
         for pending, mark in zip(batch, marks, strict=True):
             self._unconfirmed.pop(pending.lease, None)
             if not pending.mark.done():
