@@ -32,6 +32,7 @@ def test_every_fault_of_the_design_has_a_row() -> None:
         *(f"A{number}" for number in range(1, 14)),
         *("A16", "A17"),
         *(f"B{number}" for number in range(1, 12)),
+        *("A18", "A19"),
     }
 
     assert reliability.read_rows().ids == expected

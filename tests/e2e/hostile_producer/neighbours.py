@@ -75,6 +75,8 @@ class Stage:
     ring: Ring
     directory: Path
     neighbours: list[Neighbour] = field(default_factory=list)
+    shape: SiteShape = SHAPE
+    """Of the neighbours' sites."""
 
     def send(self, seed: dict[str, Any] | bytes, *, is_owner: bool = False, **producer: Any) -> None:
         """Send one seed as any client would; an owner signs it."""
@@ -132,8 +134,8 @@ class Stage:
     def _served(self, attack: str) -> Iterator[Sequence[ServedSite]]:
         name = attack.lower().replace(" ", "-")
         log = self.directory / f"{name}.log"
-        owner = serve_site(71, SHAPE, log=log.with_suffix(".owner"), name=f"{name}-owner")
-        shared = serve_site(72, SHAPE, log=log.with_suffix(".shared"), name=f"{name}-shared")
+        owner = serve_site(71, self.shape, log=log.with_suffix(".owner"), name=f"{name}-owner")
+        shared = serve_site(72, self.shape, log=log.with_suffix(".shared"), name=f"{name}-shared")
         with owner as first, shared as second:
             yield first, second
 
