@@ -126,7 +126,7 @@ class FirstComeOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _WaitingClaim:
     message: InFlightMessage
     claim: Claim
     give_up_at: float
@@ -141,7 +141,7 @@ class SharedOrder:
         self.shares = Shares(places, divisors=PLACE_DIVISORS)
         self._claim_of = claim_of
         self._clock = clock
-        self._waiting: dict[SharePath, deque[_Waiting]] = {}
+        self._waiting: dict[SharePath, deque[_WaitingClaim]] = {}
         """By path; the one that was served last comes last."""
         self._count = 0
         self._started: dict[InFlightMessage, SharePath] = {}
@@ -149,7 +149,7 @@ class SharedOrder:
     def add(self, message: InFlightMessage) -> None:
         """Add a message that may start, or start again."""
         claim = self._claim_of(message.record)
-        waiting = _Waiting(message, claim, self._clock.monotonic() + claim.max_wait_seconds)
+        waiting = _WaitingClaim(message, claim, self._clock.monotonic() + claim.max_wait_seconds)
         self._waiting.setdefault(claim.path, deque()).append(waiting)
         self._count += 1
 
