@@ -59,6 +59,26 @@ async def test_a_seed_cannot_set_the_pace_of_a_host(stage: Stage, delay: int) ->
             await stage.until_refused(url, field="delay")
 
 
+@pytest.mark.fault("A4", part="a delay of raw seeds holds for their own requests")
+async def test_a_long_delay_that_is_allowed_holds_for_its_sender_alone(stage: Stage) -> None:
+    """Each of these URLs is open until its turn, which comes once in a minute."""
+    async with stage.unharmed_neighbours("A4 delay 60"):
+        origins = {origin for each in stage.neighbours for origin in each.site.plan.origins}
+        urls = [f"{origin}/attack/{number}" for origin in origins for number in range(10)]
+        for url in urls:
+            stage.send({"url": url, "job_id": "slow", "delay": 60, "scope": "any"})
+        await until(
+            lambda: all(
+                any(line.path.startswith("/attack/") for line in lines)
+                for each in stage.neighbours
+                for lines in each.site.requests_by_host().values()
+            ),
+            what="each host gets one of these requests",
+            tell=stage.ring.tell,
+            seconds=60,
+        )
+
+
 @pytest.mark.fault("A5")
 async def test_robots_txt_redirects_no_request_to_another_host(stage: Stage) -> None:
     """Six hosts of the attacker name expensive URLs of another site as their robots.txt."""

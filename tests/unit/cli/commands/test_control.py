@@ -142,6 +142,9 @@ def test_the_crawl_spec_that_sets_the_delay_of_a_host_is_named() -> None:
 
     assert delay_text(live, specs) == "60 s between requests, set by crawl spec slow (1 open entries)"
     assert delay_text(replace(live, delay_ms=90_000), specs) == "90 s between requests"
+    assert delay_text(replace(live, delay_ms=1_000, raw_delay_ms=60_000), specs) == (
+        "1 s between requests; 60 s between those of some raw seeds, set by crawl spec slow (1 open entries)"
+    )
 
 
 def test_more_shards_than_the_frontier_has_are_named() -> None:

@@ -180,11 +180,16 @@ class SimulatedWorld:
         return self.pipeline.marks
 
     def _new_frontier(self) -> MemoryFrontier:
+        default_ms = round(self.options.delay_seconds * 1000)
         if not self.latency_seconds:
-            return MemoryFrontier(self.clock, limits=self.options.queue_limits)
+            return MemoryFrontier(self.clock, default_delay_ms=default_ms, limits=self.options.queue_limits)
         chance = random.Random(self.seed)
         return SlowFrontier(
-            self.clock, chance=chance, seconds=self.latency_seconds, limits=self.options.queue_limits
+            self.clock,
+            chance=chance,
+            seconds=self.latency_seconds,
+            default_delay_ms=default_ms,
+            limits=self.options.queue_limits,
         )
 
     def lose_frontier(self) -> None:

@@ -92,7 +92,9 @@ class CrawlRunner:
         self.dead_letters = 0
         self._listeners = listeners
         self._stop = asyncio.Event()
-        self._frontier = MemoryFrontier(self._clock)
+        self._frontier = MemoryFrontier(
+            self._clock, default_delay_ms=round(config.crawl.host_delay_seconds * 1000)
+        )
         self._kept_topics = COMPACTED
         """Topics that stay in memory: until all shards are taken over, those they are rebuilt from."""
 

@@ -144,17 +144,21 @@ def entry_fact(entry: EntryRecorded) -> UrlFact:
 
 def delay_text(live: HostGroupSnapshot, specs: Mapping[str, CrawlSpecDeclared]) -> str:
     """Return the delay of a host group, with the crawl specs of its open entries that set it."""
-    text = f"{live.delay_ms / 1000:g} s between requests"
-    entries = {pace.delay_ms: 0 for pace, _ in live.open_paces}
-    for pace, count in live.open_paces:
-        entries[pace.delay_ms] += count
-    if live.delay_ms not in entries or live.delay_ms != max(entries):
+    text = f"{live.delay_ms / 1000:g} s between requests{_setters_text(live, specs, live.delay_ms)}"
+    if live.raw_delay_ms <= live.delay_ms:
         return text
-    names = [name for name in live.crawl_spec_ids if _delay_ms(specs.get(name)) == live.delay_ms]
-    if not names:
-        return text
+    text += f"; {live.raw_delay_ms / 1000:g} s between those of some raw seeds"
+    return text + _setters_text(live, specs, live.raw_delay_ms)
+
+
+def _setters_text(live: HostGroupSnapshot, specs: Mapping[str, CrawlSpecDeclared], delay_ms: int) -> str:
+    """Return which crawl specs of open entries set a delay; empty where none does."""
+    entries = sum(count for pace, count in live.open_paces if pace.delay_ms == delay_ms)
+    names = [name for name in live.crawl_spec_ids if _delay_ms(specs.get(name)) == delay_ms]
+    if not entries or not names:
+        return ""
     setters = ", ".join(names[:MAX_NAMED_SPECS]) + (" and others" if len(names) > MAX_NAMED_SPECS else "")
-    return f"{text}, set by crawl spec {setters} ({entries[live.delay_ms]} open entries)"
+    return f", set by crawl spec {setters} ({entries} open entries)"
 
 
 def _delay_ms(spec: CrawlSpecDeclared | None) -> int:

@@ -28,7 +28,7 @@ OUTCOME_DECISION_MS: Final = 60_000
 """Time an outcome may wait for its conclusion before its lease counts as expired."""
 
 DEFAULT_DELAY_MS: Final = 1_000
-"""Delay of a host group that has no state yet: polite until the owner sets the real one."""
+"""Delay of a host group without a pace, where the owner of the working set names no other."""
 
 VISITED_TTL_MS: Final = 7 * 24 * 3600 * 1000
 """Age of a generation of the seen set; a seen URL is known for one to two of them."""
@@ -43,7 +43,10 @@ ROBOTS_KIND: Final = "robots"
 """Kind of the requests whose leases are standalone, without an entry."""
 
 MAX_PACES: Final = 64
-"""Different paces of a host group that are counted apart; further ones share those of others."""
+"""Different paces of owners' runs in a host group that are counted apart; further ones share others."""
+
+MAX_PACES_OF_FLOW: Final = 4
+"""The same for each flow of raw senders."""
 
 NO_PACES: Final[Mapping[str, HostPace]] = MappingProxyType({})
 """Entries without a pace: delay and limits of their groups are those that the owner sets."""

@@ -53,7 +53,8 @@ class EntryLookupResult:
 class HostPace(NamedTuple):
     """Settings of a crawl spec for the host groups in which it has open entries."""
 
-    delay_ms: int
+    delay_ms: int | None
+    """None: as the group has it. For runs of owners that is the working set's default delay."""
     max_in_flight: int = 1
     patience_seconds: int = 86_400
     """How long after the start of a block entries are still held back."""
@@ -197,7 +198,9 @@ class HostGroupState:
     """Politeness of a host group: set as a whole by the owner, separate from the group's clock.
 
     What is None follows from the paces of the group's open entries: the longest delay, the fewest requests in
-    flight. Without any, a group has the working set's default delay (1 s) and allows one request at a time.
+    flight. Those of raw senders count where no run of an owner has open entries, and up to the default delay;
+    what they ask beyond that holds for their own flow. Without any, a group has the working set's default
+    delay and allows one request at a time.
     """
 
     group: str

@@ -56,6 +56,11 @@ def is_of_owner(queue: int) -> bool:
     return flow_of_queue(queue) < FLOWS_PER_HALF
 
 
+def flow_of_paces(queue: int) -> int:
+    """Return what the paces of a queue's entries count under: a flow of raw senders, or 0 for all owners."""
+    return 0 if is_of_owner(queue) else flow_of_queue(queue)
+
+
 def priority_of_queue(queue: int) -> int:
     """Return the priority of a queue."""
     return queue % len(PRIORITIES)

@@ -79,7 +79,12 @@ def open_ports(
     sources = SourceFeed(bus, codec)
     pipeline_offsets, backlogs = TopicPipelineOffsets(bus), TopicBacklogSource(bus)
     ports = SchedulerPorts(
-        working_set=RedisWorkingSet(redis, clock=clock, limits=queue_limits_of(settings)),
+        working_set=RedisWorkingSet(
+            redis,
+            clock=clock,
+            default_delay_ms=round(settings.host_delay_seconds * 1000),
+            limits=queue_limits_of(settings),
+        ),
         frontier_logs=TopicFrontierLogs(bus, codec, commit_interval_seconds=settings.commit_interval_seconds),
         log_reader=TopicFrontierLogReader(bus, codec, clock=clock),
         crawl_specs=specs,

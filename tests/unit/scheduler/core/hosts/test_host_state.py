@@ -33,14 +33,14 @@ def a_group(**changes: object) -> HostGroup:
 @pytest.mark.req("S4.8.6", part="a delay of one second by default")
 def test_a_second_is_the_default() -> None:
     assert a_group().delay_ms == 1000
-    assert pace_of(a_spec(), delay_seconds=DELAY)[:2] == (1000, 1)
-    assert pace_of(None, delay_seconds=DELAY)[:2] == (1000, 1)
+    assert pace_of(a_spec())[:2] == (None, 1)
+    assert pace_of(None)[:2] == (None, 1)
 
 
 @pytest.mark.parametrize(
     ("delay", "delay_ms"),
     [
-        pytest.param(None, 1000, id="the-deployments"),
+        pytest.param(None, None, id="the-deployments"),
         pytest.param(0.0, 0, id="none"),
         pytest.param(0.25, 250, id="shorter"),
         pytest.param(5.0, 5000, id="longer"),
@@ -48,8 +48,8 @@ def test_a_second_is_the_default() -> None:
         pytest.param(86_400.0, 60_000, id="beyond-the-longest"),
     ],
 )
-def test_a_spec_may_set_another_delay(delay: float | None, delay_ms: int) -> None:
-    pace = pace_of(a_spec(delay_seconds=delay), delay_seconds=DELAY, max_delay_seconds=60)
+def test_a_spec_may_set_another_delay(delay: float | None, delay_ms: int | None) -> None:
+    pace = pace_of(a_spec(delay_seconds=delay), max_delay_seconds=60)
 
     assert pace.delay_ms == delay_ms
 
@@ -58,7 +58,7 @@ def test_a_spec_may_set_another_delay(delay: float | None, delay_ms: int) -> Non
 def test_a_pace_is_all_that_a_spec_sets_for_hosts() -> None:
     spec = a_spec(delay_seconds=0.1, max_in_flight_per_group=8, host_patience_seconds=60)
 
-    assert pace_of(spec, delay_seconds=DELAY) == (100, 8, 60)
+    assert pace_of(spec) == (100, 8, 60)
 
 
 @pytest.mark.req("S3.5.2", "S3.8.5", "S4.5.4")

@@ -28,8 +28,9 @@ from strider.frontier.models import (
     SeenEntry,
 )
 from strider.frontier.rebuild_records import RecordedEntry
-from strider.frontier.turns import queue_of
+from strider.frontier.turns import flow_of_paces, queue_of
 
+from .flow_clocks import FlowClock
 from .host_groups import HostGroups
 from .models import EntryPhase, EntrySlot, MemoryHostGroup
 from .paces import CountedPace
@@ -97,7 +98,11 @@ class ShardEntries:
             group = self.groups.get(entry.group)
             if self.parked.unpark_if_capacity(entry, name, group, now_ms):
                 pace = paces.get(entry.crawl_spec_id)
-                counted = None if pace is None else self.groups.reopen_pace(group, pace, now_ms)
+                counted = (
+                    None
+                    if pace is None
+                    else self.groups.reopen_pace(group, pace, flow_of_paces(queue_of(entry)), now_ms)
+                )
                 self._add_slot(EntryPhase.QUEUED, name, entry, counted)
                 self.queue(name, now_ms)
                 opened += 1
@@ -124,7 +129,12 @@ class ShardEntries:
             self.seen.store_token(name, entry.seed_token, seen_at_ms=now_ms, now_ms=now_ms)
             if name in self._slots or name in self.parked:
                 continue
-            self._open_entry(phase, name, entry, now_ms, pace=paces.get(entry.crawl_spec_id))
+            pace = paces.get(entry.crawl_spec_id)
+            if pace is not None and (flow := flow_of_paces(queue_of(entry))) and pace.delay_ms is not None:
+                # When the flow's last request was made is not known after a rebuild.
+                clock = FlowClock(pace.delay_ms, now_ms + pace.delay_ms)
+                self.groups.get(entry.group).clocks.hold(flow, clock)
+            self._open_entry(phase, name, entry, now_ms, pace=pace)
 
     def record_seen(self, loaded: Iterable[SeenEntry], now_ms: int) -> None:
         """Load entries that are known and not open."""
@@ -201,7 +211,8 @@ class ShardEntries:
         is_closed = conclusion.disposition in (EntryDisposition.CLOSE, EntryDisposition.CLOSE_AND_FORGET)
         if slot is None:
             if is_closed and not conclusion.lease_id and self.parked.remove_closed(name):
-                self.groups.close_pace(self.groups.get(entry.group), None, now_ms)
+                flow = flow_of_paces(queue_of(entry))
+                self.groups.close_pace(self.groups.get(entry.group), None, flow, now_ms)
                 self._record_closed(name, conclusion, now_ms)
                 self._open[entry.execution_id] -= 1
             return 0
@@ -240,7 +251,8 @@ class ShardEntries:
     ) -> None:
         group = self.groups.get(entry.group)
         self._open[entry.execution_id] += 1
-        counted = None if pace is None else self.groups.open_pace(group, pace, now_ms)
+        flow = flow_of_paces(queue_of(entry))
+        counted = None if pace is None else self.groups.open_pace(group, pace, flow, now_ms)
         if phase is not EntryPhase.QUEUED:
             self._add_slot(phase, name, entry, counted)
         elif not self.parked.park_if_needed(entry, name, group, now_ms):
@@ -258,7 +270,8 @@ class ShardEntries:
         self._open[slot.entry.execution_id] -= 1
         del self._slots[name]
         if slot.pace is not None:
-            self.groups.close_pace(self.groups.get(slot.entry.group), slot.pace, now_ms)
+            flow = flow_of_paces(queue_of(slot.entry))
+            self.groups.close_pace(self.groups.get(slot.entry.group), slot.pace, flow, now_ms)
         self._record_closed(name, conclusion, now_ms)
 
     def _record_closed(self, name: str, conclusion: EntryConclusion, now_ms: int) -> None:

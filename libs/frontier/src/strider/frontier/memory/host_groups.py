@@ -49,33 +49,29 @@ class HostGroups:
         group.next_start_ms = max(group.next_start_ms, state.not_before_ms)
         self.apply_delay(group, began_at_ms=state.started_at_ms, now_ms=now_ms)
 
-    def open_pace(self, group: MemoryHostGroup, pace: HostPace, now_ms: int) -> CountedPace:
+    def open_pace(self, group: MemoryHostGroup, pace: HostPace, flow: int, now_ms: int) -> CountedPace:
         """Count an open entry of a group under its pace."""
-        counted = group.paces.open(pace)
+        counted = group.paces.open(pace, flow)
         group.apply_paces()
         self.reschedule(group, now_ms)
         return counted
 
-    def reopen_pace(self, group: MemoryHostGroup, pace: HostPace, now_ms: int) -> CountedPace:
+    def reopen_pace(self, group: MemoryHostGroup, pace: HostPace, flow: int, now_ms: int) -> CountedPace:
         """Return the pace of an entry that was counted before it was parked."""
-        counted = group.paces.reopen(pace)
+        counted = group.paces.reopen(pace, flow)
         group.apply_paces()
         self.reschedule(group, now_ms)
         return counted
 
-    def close_pace(self, group: MemoryHostGroup, counted: CountedPace | None, now_ms: int) -> None:
+    def close_pace(self, group: MemoryHostGroup, counted: CountedPace | None, flow: int, now_ms: int) -> None:
         """End the count of an entry that is closed."""
-        before_ms = group.delay_ms
-        group.paces.close(counted)
+        group.paces.close(counted, flow)
         group.apply_paces()
-        if group.delay_ms < before_ms:
-            # A delay of a request in flight is never shortened: it counts from its latest possible start.
-            group.next_start_ms = max(group.next_start_ms, group.provisional_next_start_ms)
         self.reschedule(group, now_ms)
 
     def reschedule(self, group: MemoryHostGroup, now_ms: int) -> None:
         """Put a group into the due order of its next entry; first come, first served."""
-        best, eligible = group.next_queue, group.eligible_at_ms
+        best, eligible = group.next_turn(now_ms)
         is_waiting = group.due_queue != NO_QUEUE and group.due_since_ms <= now_ms and eligible <= now_ms
         since = group.due_since_ms if is_waiting else max(eligible, now_ms)
         if best == NO_QUEUE or (best, since) == (group.due_queue, group.due_since_ms):
@@ -126,6 +122,7 @@ class HostGroups:
             group.in_flight -= 1
             group.unstarted -= lease.state is LeaseState.ISSUED
             group.standalone_in_flight -= lease.is_standalone
+            group.clocks.end(lease.sequence, began_at_ms)
             if not group.in_flight:
                 group.provisional_next_start_ms = 0
         self.apply_delay(group, began_at_ms=began_at_ms, now_ms=now_ms)
@@ -156,6 +153,7 @@ class HostGroups:
             if group.eligible_at_ms <= now_ms
             and not (group.in_flight or group.standalone_in_flight or group.queued())
             and not (group.paces or is_needed(name))
+            and group.clocks.is_over(now_ms)
         ]
         for name in idle:
             del self._groups[name]

@@ -9,8 +9,9 @@ from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.frontier.models import HostGroupState, Lease, LeaseState
-from strider.frontier.turns import FlowTurns, flow_of_queue
+from strider.frontier.turns import FlowTurns, flow_of_paces, flow_of_queue, is_of_owner
 
+from .flow_clocks import NEVER, FlowClock, FlowClocks
 from .paces import CountedPace, OpenPaces
 
 NO_QUEUE: Final = -1
@@ -87,7 +88,8 @@ class MemoryHostGroup:
     default_delay_ms: int
     state: HostGroupState | None = None
     """As the owner has set it."""
-    paces: OpenPaces = field(default_factory=OpenPaces)
+    paces: OpenPaces = field(init=False)
+    clocks: FlowClocks = field(default_factory=FlowClocks)
     delay_ms: int = 0
     max_in_flight: int = 1
     blocked_until_ms: int = 0
@@ -109,22 +111,30 @@ class MemoryHostGroup:
     """Time since which it may be served there."""
 
     def __post_init__(self) -> None:
+        self.paces = OpenPaces(self.default_delay_ms)
         self.apply_paces()
 
     def apply_paces(self) -> None:
         """Set delay, request limit and block: the strictest of the paces, unless the owner has set them."""
         state = self.state or HostGroupState(self.name, None, None)
-        delay_ms, places = state.delay_ms, state.max_in_flight
-        if delay_ms is None:
-            delay_ms = max((pace.delay_ms for pace in self.paces), default=self.default_delay_ms)
-        if places is None:
-            places = min((pace.max_in_flight for pace in self.paces), default=1)
+        delay_ms, before_ms = state.delay_ms, self.delay_ms
+        delay_ms = self.paces.delay_ms if delay_ms is None else delay_ms
         self.delay_ms = max(delay_ms, state.least_delay_ms or 0)
-        self.max_in_flight = places
+        places = state.max_in_flight
+        self.max_in_flight = self.paces.max_in_flight if places is None else places
         self.blocked_until_ms = state.blocked_until_ms
-        if state.blocked_since_ms and self.paces:
-            patience_ms = min(pace.patience_seconds for pace in self.paces) * 1000
+        if state.blocked_since_ms and (patience_ms := self.paces.patience_ms) is not None:
             self.blocked_until_ms = min(self.blocked_until_ms, state.blocked_since_ms + patience_ms)
+        if self.delay_ms < before_ms:
+            # A delay of a request in flight is never shortened: it counts from its latest possible start.
+            self.next_start_ms = max(self.next_start_ms, self.provisional_next_start_ms)
+
+    def hold_flow(self, queue: int, sequence: int) -> None:
+        """Hold back the flow of a new lease of a queue, if it asks for more than the delay of the group."""
+        is_own_delay_set = self.state is not None and self.state.delay_ms is not None
+        delay_ms = 0 if is_own_delay_set else self.paces.flow_delay_ms(flow_of_paces(queue))
+        if not is_of_owner(queue) and delay_ms > self.delay_ms:
+            self.clocks.hold(flow_of_queue(queue), FlowClock(delay_ms, NEVER, sequence))
 
     @property
     def eligible_at_ms(self) -> int:
@@ -135,11 +145,23 @@ class MemoryHostGroup:
         """Return how many entries are queued; in one flow, if one is given."""
         return sum(len(each) for queue, each in self.queues.items() if flow in {None, flow_of_queue(queue)})
 
-    @property
-    def next_queue(self) -> int:
-        """Queue of its next entry, if a request may start as far as limits decide."""
+    def next_turn(self, now_ms: int) -> tuple[int, int]:
+        """Return the queue of its next entry, if a request may start as far as limits decide, and when.
+
+        A flow that is held back gives its turn to others.
+        """
+        eligible = self.eligible_at_ms
         is_free = self.in_flight < self.max_in_flight and not self.standalone_in_flight
         if not is_free or (self.delay_ms and self.unstarted):
-            return NO_QUEUE
-        queues = [queue for queue, waiting in self.queues.items() if waiting]
-        return self.turns.next_queue(queues) if queues else NO_QUEUE
+            return NO_QUEUE, eligible
+        waiting = {
+            queue: self.clocks.next_start_ms(flow_of_queue(queue))
+            for queue, entries in self.queues.items()
+            if entries
+        }
+        if ready := [queue for queue, start in waiting.items() if start <= max(eligible, now_ms)]:
+            return self.turns.next_queue(ready), eligible
+        first = min(waiting.values(), default=NEVER)
+        if first == NEVER:
+            return NO_QUEUE, eligible
+        return self.turns.next_queue([queue for queue, start in waiting.items() if start == first]), first

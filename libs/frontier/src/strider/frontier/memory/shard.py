@@ -83,6 +83,7 @@ class MemoryShard:
         self._drop_lease(held)
         group.in_flight -= 1
         group.unstarted -= 1
+        group.clocks.end(held.sequence, 0)
         alone = self._lease(group, "", swap.request, is_alone=True, now_ms=now_ms, lease_ms=lease_ms)
         self.entries.queue(held.entry_id, now_ms, at_head=True)
         return alone.to_lease()
@@ -172,6 +173,7 @@ class MemoryShard:
                 held = self._lease(group, name, slot.entry, is_alone=False, now_ms=now_ms, lease_ms=lease_ms)
                 self.entries.move(slot, EntryPhase.LEASED)
                 slot.held_by = held.sequence
+                group.hold_flow(queue, held.sequence)
                 self._turns.serve(queue, due)
                 group.turns.serve(flow_of_queue(queue))
                 yield held

@@ -50,7 +50,8 @@ _FINGERPRINT_BASE: Final = 10**18
 _FINGERPRINT_RANGE: Final = 2**63 - _FINGERPRINT_BASE
 _MAX_48: Final = (1 << 48) - 1
 _LOW_32: Final = 0xFFFFFFFF
-_NO_DELAY: Final = _LOW_32
+NO_DELAY: Final = _LOW_32
+"""A delay that is not set."""
 _NO_PLACES: Final = 0xFFFF
 
 _ACCEPTED: Final = Struct(">BHH16s19sH")
@@ -102,7 +103,7 @@ class PaceNumbers:
             self._by_spec[spec_id] = numbers.setdefault(pace, len(numbers) + 1)
         self.packed = b"".join(
             _PACE.pack(
-                min(max(pace.delay_ms, 0), _NO_DELAY - 1),
+                NO_DELAY if pace.delay_ms is None else _clamp_delay(pace.delay_ms),
                 min(max(pace.max_in_flight, 1), _NO_PLACES - 1),
                 min(max(pace.patience_seconds, 0), _LOW_32),
             )
@@ -301,8 +302,8 @@ def encode_host_groups(groups: Iterable[HostGroupState]) -> bytes:
         times = (each.blocked_since_ms, each.blocked_until_ms, each.not_before_ms, each.started_at_ms)
         since, until, clock, start = map(_clamp_48, times)
         head = _GROUP.pack(
-            _NO_DELAY if each.delay_ms is None else _clamp_delay(each.delay_ms),
-            _NO_DELAY if each.least_delay_ms is None else _clamp_delay(each.least_delay_ms),
+            NO_DELAY if each.delay_ms is None else _clamp_delay(each.delay_ms),
+            NO_DELAY if each.least_delay_ms is None else _clamp_delay(each.least_delay_ms),
             _NO_PLACES if each.max_in_flight is None else min(max(each.max_in_flight, 0), _NO_PLACES - 1),
             since >> 32, since & _LOW_32, until >> 32, until & _LOW_32, clock >> 32, clock & _LOW_32,
             start >> 32, start & _LOW_32, len(name),
@@ -316,7 +317,7 @@ def _clamp_48(value: int) -> int:
 
 
 def _clamp_delay(delay_ms: int) -> int:
-    return min(max(delay_ms, 0), _NO_DELAY - 1)
+    return min(max(delay_ms, 0), NO_DELAY - 1)
 
 
 def _encode(text: str) -> bytes:

@@ -18,6 +18,7 @@ from strider.messaging.errors import Unavailable
 from strider.storage.keys import FRONTIER_HEADER
 from strider.storage.redis import Redis
 
+from .call_encoding import NO_DELAY
 from .function_library import frontier_function
 
 _JOB: Final = SHARED_FIELDS.index("job_id")
@@ -62,6 +63,8 @@ class HostGroupSnapshot:
     """Paces of crawl specs, each with the number of open entries under it."""
     crawl_spec_ids: tuple[str, ...] = ()
     """Crawl specs of entries in its shard."""
+    raw_delay_ms: int = 0
+    """Longest delay that raw seeds ask for: it holds for the requests of their own flow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +104,15 @@ class ShardInspector:
         answer = await self._inspect(shard, name, default_delay_ms=default_delay_ms)
         if answer is None:
             return None
-        now_ms, _, shapes, [(delay, places, flying, clock, blocked, paces, *queued)] = answer
-        open_paces = tuple((HostPace(*pace), entries) for entries, *pace in paces)
+        now_ms, _, shapes, [(delay, places, flying, clock, blocked, paces, raw_delay, *queued)] = answer
+        open_paces = tuple(
+            (HostPace(None if pace[0] == NO_DELAY else pace[0], *pace[1:]), entries)
+            for entries, *pace in paces
+        )
         texts = [json.loads(text) for _, text in _pairs(shapes)]
         spec_ids = tuple(sorted({shape[_SPEC] for shape in texts if isinstance(shape, list)}))
         return HostGroupSnapshot(
-            delay, places, flying, clock, blocked, sum(queued), now_ms, open_paces, spec_ids
+            delay, places, flying, clock, blocked, sum(queued), now_ms, open_paces, spec_ids, raw_delay
         )
 
     async def outstanding_requests(self, shards: Iterable[int]) -> Mapping[str, OutstandingRequests]:

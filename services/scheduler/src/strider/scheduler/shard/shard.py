@@ -159,9 +159,9 @@ class OwnedShard:
         self, entries: Iterable[EntryRecorded], specs: Mapping[str, CrawlSpecDeclared]
     ) -> Mapping[str, HostPace]:
         """Return the paces of these entries, by crawl spec."""
-        delays = (self.options.delay_seconds, self.options.max_delay_seconds)
+        longest = self.options.max_delay_seconds
         return {
-            spec_id: pace_of(specs.get(spec_id), delay_seconds=delays[0], max_delay_seconds=delays[1])
+            spec_id: pace_of(specs.get(spec_id), max_delay_seconds=longest)
             for spec_id in {entry.crawl_spec_id for entry in entries}
         }
 

@@ -28,7 +28,14 @@ local function open(phase, id, name, pace, tail)
   count('o', execution, 1)
   if not is_load then count('a', execution, 1) end
   local ticket, g = 0, group(name)
-  pace = pace > 0 and open_pace(g, paces[pace]) or 0
+  if pace > 0 then
+    local wanted = paces[pace]
+    pace = open_pace(g, wanted, q)
+    -- When the flow's last request was made is not known after a rebuild.
+    if is_load and q >= 4 * FLOWS and wanted.delay ~= NO_DELAY then
+      hold_flow(g, math.floor(q / 4), wanted.delay, now + wanted.delay, 0)
+    end
+  end
   if phase == IN_PIPELINE then
     head.in_pipeline = head.in_pipeline + 1
   else

@@ -36,7 +36,7 @@ local function close(n, s)
   move(s, LEASED) -- out of the counted phases
   count('o', s.execution, -1)
   slots[ids[n]], changed_entries[ids[n]] = false, true
-  if s.pace > 0 then close_pace(group(names[n]), s.pace) end
+  if s.pace > 0 then close_pace(group(names[n]), s.pace, s.queue) end
   remember_closed(n)
 end
 
@@ -47,8 +47,8 @@ local function close_parked(n)
   if head.overflow == 0 or named[n] > 0 or not is_closed or parked_kinds({id})[id] ~= OVERFLOW then return end
   local g = group(names[n])
   unpark(id, OVERFLOW, g)
-  close_pace(g, 0)
-  local _, _, execution = struct.unpack(TAIL, tails[n])
+  local _, q, execution = struct.unpack(TAIL, tails[n])
+  close_pace(g, 0, q)
   count('o', execution, -1)
   remember_closed(n)
 end

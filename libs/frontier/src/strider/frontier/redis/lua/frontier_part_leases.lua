@@ -63,7 +63,7 @@ local function add_lease(g, id, request, lease_ms)
   return l
 end
 
--- Frees the lease's request slot, if it still has one, and moves the clock where a head was written.
+-- Frees the lease's request slot, if it still has one, and moves the clocks where a head was written.
 local function end_lease(l, began)
   local g = group(l.group)
   if l.progress == RUNNING then
@@ -71,6 +71,7 @@ local function end_lease(l, began)
     if l.state == ISSUED then g.unstarted = g.unstarted - 1 end
     if g.in_flight == 0 then g.provisional_start = 0 end
     changed_leases[l.sequence] = true
+    end_flow(g, l.sequence, began)
   end
   apply_delay(g, began)
 end

@@ -16,7 +16,7 @@
 local DONE, FENCED, NOT_READY, CLOCK_OFF, EVICTING = 0, 1, 2, 3, 4
 
 -- Layout of the keys; FIELDS, which the loader prepends, is the digest of a slot's fields.
-local LAYOUT = '4'
+local LAYOUT = '5'
 local FULL_LAYOUT = LAYOUT .. '-' .. FIELDS
 
 local CALLER = '>I6I6I6I6I6'

@@ -15,6 +15,7 @@ return function()
     local g = group(name)
     local is_idle = #g.rest <= OWN_SIZE and g.due_queue == NO_QUEUE
       and g.in_flight + g.standalone + g.overflow + queued_items(g) == 0
+    for _, clock in pairs(g.clocks or {}) do is_idle = is_idle and clock.next_start <= now end
     if is_idle and math.max(g.next_start, g.blocked, g.provisional_start) <= now then gone[#gone + 1] = name end
   end
   bulk('HDEL', key.groups, gone)

@@ -5,6 +5,15 @@
 --   where they are its last, `whole` for both, or nothing; ARGV[6] entries: entry id, pace (0: none), group, tail of the
 --   slot; ARGV[7] the paces
 -- result: {0, how many were queued}; or an ownership error
+-- Returns the number of the pace of an entry that is counted already, and may have got another pace since.
+local function pace_number(g, wanted, q)
+  for _, p in ipairs(parse_paces(g)) do
+    if is_pace(p, wanted, flow_of_paces(q)) then return p.number end
+  end
+  close_pace(g, 0, q)
+  return open_pace(g, wanted, q)
+end
+
 return function()
   local refused = ownership_error('ready')
   if refused then return refused end
@@ -46,7 +55,7 @@ return function()
     unpark(id, kind, g)
     head.queued, count_opened = head.queued + 1, count_opened + 1
     opened[#opened + 1] = id
-    local pace = numbers[n] > 0 and pace_number(g, paces[numbers[n]]) or 0
+    local pace = numbers[n] > 0 and pace_number(g, paces[numbers[n]], q) or 0
     opened[#opened + 1] = new_slot(QUEUED, enqueue(id, due, q, g), sequence, pace, tail)
   end
 

@@ -109,6 +109,7 @@ local function release_next(g, q)
   local id, packed = pop(g, q)
   if id then
     issue_lease(g, id, packed)
+    lease_flow(g, q, head.sequence)
     if left > 0 then left = left - 1 else reserved = reserved - 1 end
     g.turn = served_flow(g.turn, math.floor(q / 4))
   end

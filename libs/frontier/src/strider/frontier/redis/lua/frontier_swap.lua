@@ -24,6 +24,7 @@ return function()
     if not s or s.held ~= sequence then return 0 end
     local g = group(l.group)
     g.in_flight, g.unstarted = g.in_flight - 1, g.unstarted - 1
+    end_flow(g, l.sequence, 0)
     drop_lease(l)
     local standalone = add_lease(g, nil, request, tonumber(ARGV[6]))
     requeue(l.id, s, g, true)

@@ -1,11 +1,13 @@
 """State of a host group: its crawl delay, requests in flight, back-off and breaker.
 
-The delay between two requests is the longest of the crawl specs that have an open entry in the group, where
-a spec that sets none has the deployment's and one that does may set less (`pace_of`); an override of a source
-replaces them; robots.txt may only make it longer. Requests in flight are the fewest that such a spec allows.
-The working set counts open entries by pace, derives both from that and from what is sent to it by
-`OwnedShard.sync_host_groups`, and enforces them by the clock of the group: `apply_paces`, `reschedule` and
-`apply_delay` in `frontier_part_host_groups.lua` of `strider.frontier`.
+The delay between two requests is the longest of the crawl specs of owners' runs that have an open entry in
+the group, where a spec that sets none has the deployment's and one that does may set less (`pace_of`). Raw
+senders' specs decide where there is no such run, up to the deployment's delay; a longer one paces their own
+flow, and one that sets none asks for nothing. An override of a source replaces them all; robots.txt may only
+make it longer. Requests in flight are the fewest that such a spec allows. The working set counts open entries
+by pace, derives both from that and from what is sent to it by `OwnedShard.sync_host_groups` (`apply_paces` in
+`frontier_part_paces.lua` of `strider.frontier`), and enforces them by the clock of the group: `reschedule`
+and `apply_delay` in `frontier_part_host_groups.lua`.
 
 Blocks follow from `politeness.backoff` and `politeness.breaker`; the longer one holds.
 """
@@ -149,17 +151,15 @@ def new_host_group(name: str, *, delay_seconds: float) -> HostGroup:
     return HostGroup(name, configured_delay_ms=round(delay_seconds * 1000))
 
 
-def pace_of(
-    spec: CrawlSpecDeclared | None, *, delay_seconds: float, max_delay_seconds: float = MAX_DELAY_SECONDS
-) -> HostPace:
-    """Return the pace that a crawl spec sets; an unknown spec has the deployment's delay."""
+def pace_of(spec: CrawlSpecDeclared | None, *, max_delay_seconds: float = MAX_DELAY_SECONDS) -> HostPace:
+    """Return the pace that a crawl spec sets; an unknown spec sets no delay."""
     if spec is None:
-        return HostPace(round(delay_seconds * 1000))
-    own = (
-        delay_seconds if spec.delay_seconds is None else min(max(spec.delay_seconds, 0.0), max_delay_seconds)
-    )
+        return HostPace(None)
+    own = spec.delay_seconds
     return HostPace(
-        round(own * 1000), max(1, spec.max_in_flight_per_group), max(0, spec.host_patience_seconds)
+        None if own is None else round(min(max(own, 0.0), max_delay_seconds) * 1000),
+        max(1, spec.max_in_flight_per_group),
+        max(0, spec.host_patience_seconds),
     )
 
 
