@@ -7,7 +7,7 @@ import json
 import socket
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -33,14 +33,14 @@ Wire = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 class RunningApi:
     """An API without any server behind it: it serves, and says what is missing."""
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, *, body_seconds: float = BODY_SECONDS) -> None:
         nowhere = f"127.0.0.1:{closed_port()}"
         settings = {
             "POSTGRES_DSN": f"postgresql://{nowhere}/strider",
             "REDIS_URL": f"redis://{nowhere}",
             "STRIDER_API_PORT": "0",
             "STRIDER_API_HEAD_TIMEOUT": f"{HEAD_SECONDS:g}s",
-            "STRIDER_API_BODY_TIMEOUT": f"{BODY_SECONDS:g}s",
+            "STRIDER_API_BODY_TIMEOUT": f"{body_seconds:g}s",
         }
         self.process = ServiceProcess("api", nowhere, log, settings)
         place = urlsplit(str(self.process.wait_for_event(log_events.API_LISTENING.text)["url"]))
@@ -57,6 +57,14 @@ class RunningApi:
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
     running = RunningApi(tmp_path_factory.mktemp("api") / "api.log")
+    yield running
+    running.process.close()
+
+
+@pytest.fixture(scope="module")
+def patient_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
+    """Clients have a minute to read a response, as by default."""
+    running = RunningApi(tmp_path_factory.mktemp("api") / "patient.log", body_seconds=60.0)
     yield running
     running.process.close()
 
@@ -167,6 +175,43 @@ def _send_until_closed(wire: socket.socket, began: float) -> float:
         except OSError:
             break
     return time.monotonic() - began
+
+
+async def test_unread_responses_stop_no_client(patient_api: RunningApi) -> None:
+    """As many connections as may be open, from several addresses, with many requests and nothing read."""
+    began = time.monotonic()
+    wires: list[socket.socket] = []
+    try:
+        for number in range(CONNECTIONS + 64):
+            wire = socket.socket()
+            wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            wire.bind((f"127.0.1.{number % 5 + 1}", 0))
+            wire.connect(("127.0.0.1", patient_api.port))
+            wire.setblocking(False)
+            with suppress(BlockingIOError, ConnectionError):
+                wire.send(DOCUMENT * 400)
+            wires.append(wire)
+        while (await status_of(patient_api.port, source="127.0.0.9"))[0] != 200:
+            assert time.monotonic() - began < 20, "no new client is served"
+        found = [await status_of(patient_api.port, source="127.0.0.9") for _ in range(10)]
+    finally:
+        for wire in wires:
+            wire.close()
+
+    _record(f"{CONNECTIONS} connections that read nothing", found)
+    assert {status for status, _ in found} == {200}
+    assert patient_api.errors() == []
+
+
+async def test_pipelined_requests_are_few(patient_api: RunningApi) -> None:
+    """One connection makes no work for which it does not wait; what it got is whole."""
+    async with opened(patient_api.port, 1) as [(reader, writer)]:
+        writer.write(DOCUMENT * 100)
+        async with asyncio.timeout(15):
+            received = await reader.read(-1)
+
+    assert 1 <= received.count(b"HTTP/1.1 200") <= 20
+    assert received.endswith(b"}")
 
 
 async def test_silent_connections_to_the_health_port_fail_no_probe(api: RunningApi) -> None:

@@ -224,6 +224,9 @@ def _packed(value: Any) -> str:
         pytest.param(_packed(["yesterday", "k", ""]), id="no-moment"),
         pytest.param(_packed(["2026-01-01T00:00:00", "k", ""]), id="no-zone"),
         pytest.param(_packed(["2026-01-01T00:00:00+00:00", "\0", ""]), id="nul"),
+        pytest.param(_packed(["2026-01-01T00:00:00+00:00", "k", "\ud800"]), id="half-of-a-surrogate-pair"),
+        pytest.param(_packed(["0001-01-01T00:00:00+23:59", "k", ""]), id="before-the-year-1"),
+        pytest.param(_packed(["9999-12-31T23:59:59-23:59", "k", ""]), id="after-the-year-9999"),
         pytest.param(urlsafe_b64encode(b"[" * 1400).decode(), id="too-deep"),
     ],
 )

@@ -457,6 +457,8 @@ async def test_a_time_without_a_zone_is_utc(world: World, client: httpx.AsyncCli
         pytest.param("/api/v1/pages?limit=501", "limit: ", id="limit-too-large"),
         pytest.param("/api/v1/pages?status=abc", "status: ", id="status"),
         pytest.param("/api/v1/pages?since=yesterday", "since: ", id="since"),
+        pytest.param("/api/v1/pages?since=0001-01-01T00:00:00%2B23:59", "since: in UTC", id="too-early"),
+        pytest.param("/api/v1/decisions?until=9999-12-31T23:59:59-23:59", "until: in UTC", id="too-late"),
         pytest.param("/api/v1/pages?url=a.test", "url: bad_url", id="url"),
         pytest.param("/api/v1/pages?host=a/b", "host: ", id="host"),
         pytest.param("/api/v1/pages?domain=", "domain: ", id="domain"),

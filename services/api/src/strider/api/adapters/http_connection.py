@@ -23,6 +23,13 @@ _REFUSAL: Final = (
 )
 
 
+UNREAD_SECONDS: Final = 2.0
+"""A client that reads nothing (some 48 KB) for so long has an idle connection: a new one may displace it."""
+
+MAX_PIPELINED: Final = 16
+"""Requests in succession that arrive before the response to the one before; then the connection ends."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
     """Limits of the connections of one server."""
@@ -59,10 +66,15 @@ class BoundedConnection(H11Protocol):
         self._phase = Phase.ENDED
         self._phase_timer: asyncio.TimerHandle | None = None
         self._unread_timer: asyncio.TimerHandle | None = None
+        self._unread_since: float | None = None
+        self._pipelined = 0
 
     def is_idle(self) -> bool:
         """Whether it has no whole request in progress, and no response that the client still reads."""
-        return self._phase is not Phase.WORK and not self.transport.get_write_buffer_size()
+        if not self.transport.get_write_buffer_size():
+            return self._phase is not Phase.WORK
+        since = self._unread_since
+        return since is not None and self.loop.time() - since > UNREAD_SECONDS
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, in place of an idle connection where there are too many; or refuse."""
@@ -82,11 +94,17 @@ class BoundedConnection(H11Protocol):
         """Take bytes; they extend no limit."""
         if self._phase is Phase.ENDED:
             return
+        if not self.transport.get_write_buffer_size():
+            self._unread_since = None
         super().data_received(data)
         self._update_phase()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, or continue with one that has arrived already."""
+        """Wait for the next request, or continue with one that has arrived already; with a few of those."""
+        self._note_unread()
+        self._pipelined = self._pipelined + 1 if self.conn.trailing_data[0] else 0
+        if self._pipelined > MAX_PIPELINED:
+            self.transport.close()
         super().on_response_complete()
         self._update_phase()
 
@@ -101,16 +119,26 @@ class BoundedConnection(H11Protocol):
     def pause_writing(self) -> None:
         """Give the client a time to read."""
         super().pause_writing()
+        self._note_unread()
         self._unread_timer = self.loop.call_later(self._limits.body_seconds, self.drop)
 
     def resume_writing(self) -> None:
         """End that time: the client reads."""
         super().resume_writing()
+        self._unread_since = None
+        self._note_unread()
         self._stop_unread_timer()
 
     def drop(self) -> None:
         """Close at once, without waiting for what the client has not read."""
         self.transport.abort()
+
+    def _note_unread(self) -> None:
+        """Note since when the client has a response to read."""
+        if not self.transport.get_write_buffer_size():
+            self._unread_since = None
+        elif self._unread_since is None:
+            self._unread_since = self.loop.time()
 
     def _update_phase(self) -> None:
         if self._phase is Phase.ENDED:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from strider.api.core import SqlQuery
+from strider.api.core import InvalidFilterError, SqlQuery
 from strider.messaging.errors import Unavailable
 from strider.storage.errors import StoreRejected
 from strider.storage.postgres import DEPENDENCY, Postgres
 
 _NOT_OUR_TABLES: Final = frozenset({"42P01", "42703", "42501"})
 """No such table or column, or no right to it: the database must be migrated."""
+
+_DATA_EXCEPTION: Final = "22"
+"""Class of the codes for values that cannot be compared with a column: those of the client."""
 
 
 class PostgresReadModels:
@@ -27,4 +30,8 @@ class PostgresReadModels:
         except StoreRejected as refusal:
             if refusal.code in _NOT_OUR_TABLES:
                 raise Unavailable(DEPENDENCY, f"{refusal.detail}; run: strider migrate up") from refusal
+            if refusal.code.startswith(_DATA_EXCEPTION):
+                raise InvalidFilterError(
+                    "filter", f"the database refuses a value: {refusal.code}"
+                ) from refusal
             raise

@@ -12,6 +12,8 @@ from .filters import (
     host_filter,
     key_filter,
     read_cursor,
+    text_filter,
+    time_filter,
     url_to_key,
     write_cursor,
 )
@@ -45,6 +47,8 @@ __all__ = [
     "read_body",
     "read_cursor",
     "refused",
+    "text_filter",
+    "time_filter",
     "url_to_key",
     "validate_seed",
     "write_cursor",

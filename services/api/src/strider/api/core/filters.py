@@ -12,7 +12,7 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Final
 
@@ -54,11 +54,12 @@ def read_cursor(text: str) -> ListCursor:
         raise InvalidCursorError("it was not issued by this API")
     try:
         at = datetime.fromisoformat(parts[0])
-    except ValueError as failure:
+        at_utc = at.astimezone(UTC)
+    except (ValueError, OverflowError) as failure:
         raise InvalidCursorError("it contains no time") from failure
-    if at.tzinfo is None or "\0" in parts[1] + parts[2]:
+    if at.tzinfo is None or text_fault(parts[1] + parts[2]):
         raise InvalidCursorError("it contains no position")
-    return ListCursor(at, parts[1], parts[2])
+    return ListCursor(at_utc, parts[1], parts[2])
 
 
 KEY_PATTERN: Final = "^[0-9a-fA-F]{64}$"
@@ -91,6 +92,34 @@ class ListFilters:
     reason: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+
+
+def text_fault(text: str) -> str:
+    """Return why the database cannot compare a text; empty where it can."""
+    if "\0" in text:
+        return "it contains a NUL character"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "it contains half of a surrogate pair"
+    return ""
+
+
+def text_filter(name: str, text: str | None) -> str | None:
+    """Return a text that a row may have."""
+    if text is not None and (fault := text_fault(text)):
+        raise InvalidFilterError(name, fault)
+    return text
+
+
+def time_filter(name: str, moment: datetime | None) -> datetime | None:
+    """Return a time in UTC, which a time without a zone is read as: the same for every client."""
+    if moment is None or moment.tzinfo is None:
+        return moment and moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as failure:
+        raise InvalidFilterError(name, "in UTC it is not within the years 1 to 9999") from failure
 
 
 def check_names(given: Sequence[str], known: Sequence[str]) -> None:

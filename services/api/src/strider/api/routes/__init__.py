@@ -8,10 +8,11 @@ GET  /health
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Final
 
-from fastapi import Depends, FastAPI
+from fastapi import Depends, FastAPI, Response
 
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
 
@@ -58,7 +59,7 @@ def build_app(parts: ApiParts) -> FastAPI:
         description="Seeds in, pages and decisions out.",
         docs_url=None,
         redoc_url=None,
-        openapi_url="/openapi.json",
+        openapi_url=None,
     )
     install_problem_handlers(app)
     guarded = [Depends(token_check(parts.token))]
@@ -67,4 +68,14 @@ def build_app(parts: ApiParts) -> FastAPI:
     app.include_router(frontier_routes(parts.leases), dependencies=guarded)
     app.include_router(page_routes(parts.records), dependencies=guarded)
     app.include_router(decision_routes(parts.records), dependencies=guarded)
+    _serve_contract(app)
     return app
+
+
+def _serve_contract(app: FastAPI) -> None:
+    """Serve the description of the routes; it is written once, because it needs no token."""
+    document = json.dumps(app.openapi(), ensure_ascii=False, separators=(",", ":")).encode()
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def contract() -> Response:
+        return Response(document, media_type="application/json")

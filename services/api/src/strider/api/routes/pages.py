@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Final, Protocol
 
 from fastapi import APIRouter, Depends, Path, Query, Request
@@ -63,11 +63,11 @@ async def _filters(  # noqa: PLR0917  # each is a parameter of the query string,
 ) -> ListFilters:
     filters = ListFilters(
         url_key=core.url_to_key(url) if url is not None else None,
-        job_id=_plain("job", job),
-        execution_id=_plain("execution", execution),
+        job_id=core.text_filter("job", job),
+        execution_id=core.text_filter("execution", execution),
         status_code=status,
-        since=_utc(since),
-        until=_utc(until),
+        since=core.time_filter("since", since),
+        until=core.time_filter("until", until),
     )
     if key is not None:
         filters = replace(filters, url_key=core.key_filter(key))
@@ -117,7 +117,7 @@ def page_routes(records: ReadModels) -> APIRouter:
     )
     async def page(key: Annotated[str, Path(json_schema_extra=_KEY)], job: Name = None) -> dict[str, Any]:
         """Return a page with its text: that of the job, else the one that was crawled last."""
-        rows = await records.find(core.page_query(core.key_filter(key), _plain("job", job)))
+        rows = await records.find(core.page_query(core.key_filter(key), core.text_filter("job", job)))
         if not rows:
             raise ProblemError(
                 404, "no page is stored under this key; /api/v1/decisions?key=… may give the reason"
@@ -145,7 +145,11 @@ def decision_routes(records: ReadModels) -> APIRouter:
         cursor: Cursor = None,
     ) -> dict[str, Any]:
         """List why URLs were not crawled or not stored, newest first."""
-        narrowed = replace(filters, decision=_plain("decision", decision), reason=_plain("reason", reason))
+        narrowed = replace(
+            filters,
+            decision=core.text_filter("decision", decision),
+            reason=core.text_filter("reason", reason),
+        )
         rows = await records.find(core.decisions_query(narrowed, after=_place(cursor), limit=limit))
         return _listed([core.decision_view(row) for row in rows], limit, "decided_at", ("id",))
 
@@ -163,14 +167,3 @@ def _listed(items: list[dict[str, Any]], limit: int, moment: str, keys: Sequence
 
 def _place(cursor: str | None) -> ListCursor | None:
     return core.read_cursor(cursor) if cursor else None
-
-
-def _utc(moment: datetime | None) -> datetime | None:
-    """Read a time without a zone as UTC: the same for every client."""
-    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
-
-
-def _plain(name: str, text: str | None) -> str | None:
-    if text is not None and "\0" in text:
-        raise core.InvalidFilterError(name, "it contains a NUL character")
-    return text
