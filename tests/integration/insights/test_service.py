@@ -55,6 +55,13 @@ class Ring:
     async def fetch(self, host: str, *, times: int = 1, **changes: Any) -> None:
         await self._speaker.publish([Publish(FETCHES_COMPLETED, a_fetch(group=host, **changes))] * times)
 
+    async def burst(self, host: str, *, hosts: int, outcome: str) -> None:
+        """Publish one outcome of each of so many hosts."""
+        names = [f"{number}.{host}" for number in range(hosts)]
+        await self._speaker.publish(
+            [Publish(FETCHES_COMPLETED, a_fetch(group=name, outcome=outcome)) for name in names]
+        )
+
     async def settle(self, host: str) -> None:
         await self._speaker.publish([Publish(PAGES_SETTLED, a_settlement(group=host))])
 

@@ -20,7 +20,7 @@ from faust.types.tuples import TP
 from strider.contracts import UnknownSchema
 from strider.insights.settings import InsightsSettings
 from strider.messaging.errors import UnreadBatch
-from strider.messaging.kafka.patches.safe_decompression import pop_unpacking_failure
+from strider.messaging.kafka.patches.safe_decompression import begin_client_poll, pop_unpacking_failure
 from strider.messaging.ports import TopicPartition
 from strider.messaging.schema_topic import SchemaFinder
 from strider.runtime.observability import log_events
@@ -108,6 +108,7 @@ class ContiguousConsumer(Consumer):
     async def getmany(self, timeout: float) -> AsyncIterator[Any]:  # noqa: ASYNC109  # Faust's shape
         """Yield the next messages of each partition; seek back where some were skipped."""
         await self._skip_unreadable()
+        begin_client_poll(self._thread._consumer)  # noqa: SLF001  # Faust has no accessor
         self._positions.start_poll()
         async for tp, message in super().getmany(timeout):
             if not self.app.topics.acks_enabled_for(tp.topic):

@@ -85,6 +85,12 @@ def pop_unpacking_failure(client: Any) -> Exception | None:
     return None if subscription is None else pop_failure(subscription.assignment)
 
 
+def begin_client_poll(client: Any) -> None:
+    """Begin a poll of a client that is not behind our port: without that, its bytes are used up for ever."""
+    subscription = None if client is None else client._subscription.subscription
+    begin_poll(None if subscription is None else subscription.assignment)
+
+
 def forget_failure(assignment: Any, partition: Any) -> None:
     """Drop the failure of a partition that is read elsewhere from now on."""
     getattr(assignment, _FAILURES_ATTRIBUTE, {}).pop(partition, None)
