@@ -10,7 +10,13 @@ from strider.contracts.generated.events import DeadLetter
 from strider.runtime.clocks import SystemClock
 from strider.runtime.observability.job_logs import JobLogCapture, JobLogLine
 from strider.storage import error_logs
-from strider.storage.job_logs import MAX_TEXT_CHARACTERS, RedisJobLogs, StoredLogLine
+from strider.storage.job_logs import (
+    MAX_TEXT_CHARACTERS,
+    RAW_STREAMS,
+    RedisJobLogs,
+    StoredLogLine,
+    stream_of,
+)
 from strider.storage.keys import JOB_LOG
 from strider.storage.migrations import upgrade
 from strider.storage.postgres import Postgres
@@ -121,3 +127,21 @@ async def test_a_log_is_capped_in_lines_length_and_time(redis: Redis) -> None:
     assert 100 <= await redis.command("XLEN", JOB_LOG("job-1")) <= 300
     assert last.text == "x" * MAX_TEXT_CHARACTERS + "…"
     assert 0 < await redis.command("TTL", JOB_LOG("job-1")) <= JOB_LOG.lifetime_seconds
+
+
+@pytest.mark.fault("B5", part="job logs of made-up jobs")
+async def test_jobs_of_raw_seeds_share_a_number_of_streams(redis: Redis) -> None:
+    """However many names a sender makes up; each job reads its own lines, also behind those of others."""
+    logs = RedisJobLogs(redis, clock=SystemClock())
+    for first in range(0, 2_000, 500):
+        await logs.write([_line(number, f"raw.{number}") for number in range(first, first + 500)])
+    name = "raw.7"
+    others = (f"raw.{number}" for number in range(100_000))
+    beside = [other for other in others if stream_of(other) == stream_of(name) and other != name][:600]
+    await logs.write([_line(number, other) for number, other in enumerate(beside)])
+    await logs.write([_line(8, name)])
+
+    assert await redis.command("DBSIZE") <= RAW_STREAMS
+    assert _lines(await logs.read(name)) == [_line(7, name), _line(8, name)]
+    assert _lines(await logs.tail(name, count=2)) == [_line(7, name), _line(8, name)]
+    assert _lines(await logs.tail(name, count=1)) == [_line(8, name)]

@@ -117,6 +117,11 @@ def job_id_of_seed(seed: SeedSubmitted, sender: SenderRole) -> str:
     return _raw_name(seed.job_id) if sender is SenderRole.RAW else seed.job_id
 
 
+def is_raw_name(name: str) -> bool:
+    """Whether a job or run has a name that only raw seeds have: as many as their senders make up."""
+    return name.startswith((RAW_PREFIX, _LIMITED_PREFIX))
+
+
 def refused_names(seed: SeedSubmitted, sender: SenderRole) -> RunNames:
     """Return the names under which a refusal is reported: never those of another sender, or reserved ones."""
     if name_fault(seed, sender):

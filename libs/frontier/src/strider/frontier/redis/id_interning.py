@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.frontier.entry_encoding import (
@@ -27,6 +28,8 @@ from .admin import ShardAdmin
 from .calls import ShardCalls
 
 _IDS_PER_CALL = 1000
+MAX_CACHED_TEXTS: Final = 4_096
+"""Of one shard, before its cache begins again: runs cost their senders nothing."""
 
 
 @dataclass(slots=True)
@@ -72,7 +75,7 @@ class ShardIdInterning:
 
     async def intern_shapes(self, shard: int, epoch: int, shapes: Iterable[EntryShape]) -> InternedIds:
         """Return the numbers of a shard, including all that these shapes need."""
-        names = self._interned.setdefault(shard, InternedIds())
+        names = self._cache_of(shard)
         new = {shape: None for shape in shapes if shape not in names.packing_numbers}
         if not new:
             return names
@@ -90,15 +93,22 @@ class ShardIdInterning:
 
     async def shapes(self, shard: int, numbers: Iterable[int]) -> Mapping[int, ShapeFields]:
         """Return shapes by their numbers."""
-        names = self._interned.setdefault(shard, InternedIds())
+        names = self._cache_of(shard)
         await self._fetch(shard, names, {number for number in numbers if number not in names.shapes})
         return names.shapes
 
     async def executions(self, shard: int, numbers: Iterable[int]) -> Mapping[int, str]:
         """Return executions by their numbers."""
-        names = self._interned.setdefault(shard, InternedIds())
+        names = self._cache_of(shard)
         await self._fetch(shard, names, {number for number in numbers if number not in names.executions})
         return names.executions
+
+    def _cache_of(self, shard: int) -> InternedIds:
+        """Return the numbers of a shard; an earlier object of it stays valid for its holders."""
+        names = self._interned.setdefault(shard, InternedIds())
+        if len(names.shapes) + len(names.executions) > MAX_CACHED_TEXTS:
+            names = self._interned[shard] = InternedIds()
+        return names
 
     async def _fetch(self, shard: int, names: InternedIds, unknown: set[int]) -> None:
         if not unknown:

@@ -1,12 +1,12 @@
--- Append lines to the capped log of one job.
+-- Append lines to a capped stream of job logs.
 --
--- keys: KEYS[1] the job's log (stream)
--- arguments: ARGV[1] lines to keep, about; ARGV[2] lifetime in seconds; then four per line: ts, level, event, text
+-- keys: KEYS[1] the stream
+-- arguments: ARGV[1] lines to keep, about; ARGV[2] lifetime in seconds; then five per line: job, ts, level, event, text
 -- result: the id of the last line
 local last = false
-for i = 3, #ARGV, 4 do
+for i = 3, #ARGV, 5 do
   last = redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*',
-    'ts', ARGV[i], 'level', ARGV[i + 1], 'event', ARGV[i + 2], 'text', ARGV[i + 3])
+    'job', ARGV[i], 'ts', ARGV[i + 1], 'level', ARGV[i + 2], 'event', ARGV[i + 3], 'text', ARGV[i + 4])
 end
 redis.call('EXPIRE', KEYS[1], ARGV[2])
 return last
