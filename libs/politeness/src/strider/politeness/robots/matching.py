@@ -88,11 +88,6 @@ def parse_pattern(text: str) -> RobotsPattern:
     return RobotsPattern(first, tuple(kept), is_anchored, len(normalized))
 
 
-def broadest_pattern(pattern: RobotsPattern) -> RobotsPattern:
-    """Return the pattern's prefix alone, which matches at least as much."""
-    return RobotsPattern(pattern.prefix or "/", length=pattern.length)
-
-
 def _escape_match(found: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogateescape"))
 
