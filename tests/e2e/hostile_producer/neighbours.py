@@ -85,6 +85,13 @@ class Stage:
         client.produce("seeds-submitted", value=value, headers=owner_headers(value) if is_owner else [])
         assert client.flush(60) == 0
 
+    def send_all(self, seeds: Sequence[dict[str, Any]]) -> None:
+        """Send raw seeds by one client."""
+        client = Producer({"bootstrap.servers": self.ring.servers.kafka.address})
+        for seed in seeds:
+            client.produce("seeds-submitted", value=json.dumps(seed).encode())
+        assert client.flush(60) == 0
+
     def neighbour(self, kind: str) -> Neighbour:
         """Return the owner's run, or the one that raw seeds share."""
         return next(each for each in self.neighbours if each.kind == kind)

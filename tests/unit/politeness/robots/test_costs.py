@@ -12,7 +12,7 @@ from strider.politeness import RobotsTxt
 from strider.politeness.robots import rules as robots_rules
 from strider.politeness.robots.rules import MAX_DECISION_WORK
 
-MANY = 2_000
+MANY = 1_000
 
 AGENT = "Strider"
 SECONDS = 5.0
@@ -82,9 +82,7 @@ def test_less_work_never_allows_more(rules: list[str], path: str, work: int) -> 
 
 def test_patterns_for_other_agents_cost_ours_nothing() -> None:
     """Sites repeat their rules for each agent that they know; ours are read completely."""
-    others = "\n".join(
-        [f"User-agent: other{number}\nDisallow: /{number}/*x" for number in range(MANY)]
-    )
+    others = "\n".join([f"User-agent: other{number}\nDisallow: /{number}/*x" for number in range(MANY)])
 
     robots = RobotsTxt(f"{others}\nUser-agent: *\nDisallow: /a/*x\n")
 
@@ -94,7 +92,7 @@ def test_patterns_for_other_agents_cost_ours_nothing() -> None:
 
 def test_stars_do_not_multiply() -> None:
     """Many stars, and a path that nearly matches, stall matchers that backtrack."""
-    robots = RobotsTxt("User-agent: *\nDisallow: /" + "a*" * 8_000 + "b$\n")
+    robots = RobotsTxt("User-agent: *\nDisallow: /" + "a*" * 4_000 + "b$\n")
     began = time.process_time()
 
     assert robots.allows("http://a.test/" + "a" * 16_000, AGENT)

@@ -10,6 +10,7 @@ from strider.storage.objects import ObjectOptions, open_object_store
 
 from .adapters.metrics import ParserMetrics
 from .adapters.object_bodies import MissingBodyStore, ObjectBodyStore
+from .adapters.parsing_turns import ParsingTurns
 from .adapters.workers.config import check_site_parsers, worker_config
 from .adapters.workers.pool import ParserWorkerPool
 from .settings import ParserSettings
@@ -32,6 +33,7 @@ def build(process: ServiceContext[ParserSettings]) -> ServiceDefinition:
         parsers,
         bodies,
         specs=specs,
+        turns=ParsingTurns(workers=settings.workers, page_seconds=settings.page_seconds, clock=clock),
         now_ms=lambda: round(clock.now().timestamp() * 1000),
         extraction=settings.extraction,
         count_page=ParserMetrics(process.metrics).count_page,

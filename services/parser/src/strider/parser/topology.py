@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from strider.contracts.avro.codec import EncodedMessage
 from strider.contracts.fast_dataclass import fast_dataclass
-from strider.contracts.generated.enums import ExtractionLevel
+from strider.contracts.generated.enums import ExtractionLevel, ParseOutcome
 from strider.contracts.generated.events import CrawlSpecDeclared, PageFetched, PageParsed
 from strider.contracts.generated.topics import (
     PAGES_FETCHED,
@@ -26,6 +26,8 @@ from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEAD
 from strider.crawl.page_rejections import closing_event, page_rejection
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
 from strider.messaging.ports import Record
+from strider.parser.core import ParseFailure, unreadable_page
+from strider.parser.core.parsing_costs import PageSource
 from strider.parser.core.site_parser_fields import ParserAttribution, attribute_parser
 from strider.runtime.consumer.spec import ConsumerSettings
 from strider.runtime.publishing.dead_letters import HANDLER_CRASHED, HANDLER_TIMEOUT, RESULT_REFUSED
@@ -42,6 +44,11 @@ SHADOW_GROUP: Final = "parser-shadow"
 
 PAGES_PER_WORKER: Final = 16
 """Pages in progress per worker, those in its queue included."""
+
+MAX_WAITING_PAGES: Final = 192
+"""Pages that wait for a turn, in the order of the shares of their senders; what is behind comes in the order
+of the log.
+"""
 
 _PARTS_MAY_BE_PUBLISHED: Final = frozenset({HANDLER_CRASHED, HANDLER_TIMEOUT, RESULT_REFUSED})
 """Rejection reasons of pages that were parsed: the parts of a long list may be published already."""
@@ -62,10 +69,12 @@ CountPage = Callable[[ParserAttribution], None]
 def loop_settings(*, workers: int, page_seconds: float) -> ConsumerSettings:
     """Size the consumer loop so that a page does not time out because of those queued before it."""
     usual = ConsumerSettings()
-    worst_seconds = PAGES_PER_WORKER * WALL_CLOCK_FACTOR * page_seconds
+    # Above the pages that wait there is room for those that arrive, and may be given up or come first.
+    pages = PAGES_PER_WORKER * workers + 2 * MAX_WAITING_PAGES
+    worst_seconds = pages / workers * WALL_CLOCK_FACTOR * page_seconds
     return replace(
         usual,
-        concurrency=PAGES_PER_WORKER * workers,
+        concurrency=pages,
         handler_timeout_seconds=usual.handler_timeout_seconds + worst_seconds,
     )
 
@@ -83,6 +92,8 @@ class ParsedPage:
     """The parser that read the page; None where the event says so."""
     earlier_parts: tuple[ParsedPage, ...] = ()
     """The parts of a long list that come before this one, which is the last."""
+    cost_seconds: float | None = None
+    """Processor time that it has taken; None where that is unknown."""
 
 
 class PageParser(Protocol):
@@ -95,6 +106,19 @@ class PageParser(Protocol):
 
         `extraction` is the extraction level; empty means the default.
         """
+
+
+class TurnSource(Protocol):
+    """Port to the turns of pages."""
+
+    async def begin(self, source: PageSource, size_bytes: int) -> Any:
+        """Wait until a page may be parsed; None where it is given up."""
+
+    def end(self, turn: Any, seconds: float | None) -> None:
+        """End a turn with the time that its page has cost."""
+
+    def reason_of_refusal(self) -> str:
+        """Return why a page was given up."""
 
 
 class CrawlSpecLookup(Protocol):
@@ -128,11 +152,16 @@ class Parser:
         *,
         specs: CrawlSpecLookup,
         now_ms: Callable[[], int],
+        turns: TurnSource | None = None,
         extraction: str = "",
         count_page: CountPage = _ignore_count,
         is_shadow: bool = False,
     ) -> None:
-        """Set the collaborators; `extraction` overrides the level of every crawl, empty for none."""
+        """Set the collaborators; `extraction` overrides the level of every crawl, empty for none.
+
+        Without `turns` each page is parsed when it comes, as in a crawl within one process.
+        """
+        self._turns = turns
         self._page_parser = page_parser
         self._body_store = body_store
         self._specs = specs
@@ -147,9 +176,7 @@ class Parser:
 
     async def on_page_fetched(self, page: PageFetched, record: Record) -> Effects:
         """Parse one page; the outcome is part of the published event."""
-        body = await self._body_store.get(page.body_object) if page.body_object else page.body
-        extraction = self._extraction or await self._extraction_level(page)
-        parsed = await self._page_parser.parse(page, record, body, extraction=extraction)
+        parsed = await self._parse_in_turn(page, record)
         event = parsed.event
         self._count_page(parsed.reader or attribute_parser(event))
         if parsed.texts:
@@ -163,6 +190,27 @@ class Parser:
             for part in parsed.earlier_parts
         ]
         return Effects(parts, publish_last=(last,), outcome=event.outcome)  # the last part settles the page
+
+    async def _parse_in_turn(self, page: PageFetched, record: Record) -> ParsedPage:
+        if self._turns is None:
+            return await self._parse(page, record)
+        size_bytes = len(page.body)
+        turn = await self._turns.begin(PageSource(page.execution_id, page.group), size_bytes)
+        if turn is None:
+            failure = ParseFailure(ParseOutcome.TIMED_OUT, self._turns.reason_of_refusal())
+            return ParsedPage(unreadable_page(page, failure))
+        seconds: float | None = None
+        try:
+            parsed = await self._parse(page, record)
+            seconds = parsed.cost_seconds
+        finally:
+            self._turns.end(turn, seconds)
+        return parsed
+
+    async def _parse(self, page: PageFetched, record: Record) -> ParsedPage:
+        body = await self._body_store.get(page.body_object) if page.body_object else page.body
+        extraction = self._extraction or await self._extraction_level(page)
+        return await self._page_parser.parse(page, record, body, extraction=extraction)
 
     async def _extraction_level(self, page: PageFetched) -> str:
         """Return the extraction level that the crawl of a page asks for; an unknown one means the default."""

@@ -32,7 +32,13 @@ def response_frame(response: WorkerResponse) -> bytes:
 
 READERS = st.sampled_from(["", "a|b|1|read"])
 RESPONSES = st.builds(
-    WorkerResponse, st.integers(0, 4), st.sampled_from(["", "parsed"]), st.binary(), st.binary(), READERS
+    WorkerResponse,
+    st.integers(0, 4),
+    st.sampled_from(["", "parsed"]),
+    st.binary(),
+    st.binary(),
+    READERS,
+    st.integers(0, 2**32 - 1),
 )
 
 

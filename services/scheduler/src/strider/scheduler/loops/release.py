@@ -57,6 +57,7 @@ from strider.scheduler.shard.store_mapping import entry_conclusion, query_conclu
 from strider.urls import origin_of
 
 from .backpressure import BackpressureMonitor
+from .decision_turns import DecisionTurns
 from .retention import prune_idle_groups
 from .run_log import note_decisions
 from .sweep import QueueSweep
@@ -135,6 +136,7 @@ class ReleaseLoop:
         self._sweep = QueueSweep(shard, run_control, publisher=publisher, meter=meter)
         self._backpressure = backpressure
         self._spent_credits = SpentCredits()
+        self._turns = DecisionTurns(most=self._options.release_batch, clock=clock)
         self._meter = meter
         self._clock = clock
         self._chance = chance
@@ -169,7 +171,7 @@ class ReleaseLoop:
                 return
             backoff.reset()
             self._shard.unavailable_reason = ""
-            await self._wait_for_wake(wait_seconds)
+            await (self._wait_for_wake(wait_seconds) if wait_seconds > 0 else asyncio.sleep(0))
 
     async def run_once(self) -> float:
         """Run one pass; return the seconds until the next one is useful."""
@@ -181,9 +183,9 @@ class ReleaseLoop:
         counted = await self._count_capacity()
         capacity = self._limit_to_credits(counted)
         shard.is_at_capacity = capacity <= 0
-        limit = min(max(capacity, 0), self._options.release_batch)
+        limit = min(max(capacity, 0), self._turns.limit)
         with_reserve = self._limit_to_credits(counted + self._options.in_flight // RESERVE_DIVISOR)
-        reserved = max(min(with_reserve, self._options.release_batch) - limit, 0)
+        reserved = max(min(with_reserve, self._turns.limit) - limit, 0)
         # Also without capacity: an expired lease is in flight until it is decided about.
         release = await shard.lease_due_entries(limit=limit, reserved=reserved)
         self._capacity -= len(release.leases)
@@ -209,7 +211,7 @@ class ReleaseLoop:
         batch = ReleaseBatch()
         for lease in expired:
             self._decide_expired(lease, specs, batch)
-        for lease in release.leases:
+        async for lease in self._turns.of(release.leases):
             if lease.entry.job_id == ROBOTS_QUERY_JOB:
                 self._decide_query(lease, batch)
             else:
@@ -380,9 +382,6 @@ class ReleaseLoop:
         return capacity if credits_left is None else min(capacity, credits_left)
 
     async def _wait_for_wake(self, seconds: float) -> None:
-        if seconds <= 0:
-            await asyncio.sleep(0)
-            return
         try:
             async with asyncio.timeout(min(seconds, IDLE_SECONDS)):
                 await self._shard.wake.wait()

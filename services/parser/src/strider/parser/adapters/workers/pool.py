@@ -17,6 +17,7 @@ from typing import Final
 from strider.contracts import DecodeError
 from strider.contracts.avro.codec import Codec, EncodedMessage
 from strider.contracts.avro.framing import single_object_prefix
+from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.enums import ParseOutcome
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
@@ -230,8 +231,8 @@ class ParserWorkerPool:
             parsed = self._parsed_page(job.page, response)
             if job.earlier_parts:
                 earlier = tuple(self._parsed_page(job.page, part) for part in job.earlier_parts)
-                parsed = replace(parsed, earlier_parts=earlier)
-            job.result.set_result(parsed)
+                parsed = replace_fields(parsed, earlier_parts=earlier)
+            job.result.set_result(replace_fields(parsed, cost_seconds=response.cost_us / 1e6))
         except DecodeError as failure:
             job.result.set_exception(ParserFault(str(failure)))
 
@@ -272,7 +273,7 @@ class ParserWorkerPool:
             self._pending.appendleft(job)
         elif not job.result.done():
             event = unreadable_page(job.page, ParseFailure(worker_exit.outcome, worker_exit.message))
-            job.result.set_result(ParsedPage(event))
+            job.result.set_result(ParsedPage(event, cost_seconds=self._config.page_seconds))
 
     def _requeue(self, queue: _WorkerQueue) -> None:
         self._pending.extendleft(reversed(queue.jobs))

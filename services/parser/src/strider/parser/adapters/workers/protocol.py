@@ -34,9 +34,9 @@ LENGTH_BYTES: Final = _LENGTH.size
 _REQUEST_HEADER: Final = struct.Struct("<BI")
 """Of a request, after its length: the extraction level, and the length of the event."""
 _REQUEST_FRAME: Final = struct.Struct("<IBI")
-_RESPONSE_HEADER: Final = struct.Struct("<BBBI")
-"""Of a response, after its length: its kind, and the lengths of outcome, reader and event."""
-_RESPONSE_FRAME: Final = struct.Struct("<IBBBI")
+_RESPONSE_HEADER: Final = struct.Struct("<BBBII")
+"""Of a response, after its length: its kind, the lengths of outcome, reader and event, and its cost."""
+_RESPONSE_FRAME: Final = struct.Struct("<IBBBII")
 _EXTRACTION_LEVELS: Final = ("", *(level.value for level in ExtractionLevel))
 
 
@@ -49,6 +49,8 @@ class WorkerResponse(NamedTuple):
     texts: bytes = b""
     reader: str = ""
     """The parser that read the page, for metrics."""
+    cost_us: int = 0
+    """Processor time of the page in microseconds; 0 in all parts but the last."""
 
 
 class ParseRequest(NamedTuple):
@@ -81,14 +83,15 @@ def encode_response(response: WorkerResponse) -> list[bytes]:
     outcome, reader = response.outcome.encode(), response.reader.encode()[:MAX_READER_BYTES]
     event, texts = response.event, response.texts
     size = _RESPONSE_HEADER.size + len(outcome) + len(reader) + len(event) + len(texts)
-    head = _RESPONSE_FRAME.pack(size, response.kind, len(outcome), len(reader), len(event)) + outcome + reader
+    lengths = len(outcome), len(reader), len(event)
+    head = _RESPONSE_FRAME.pack(size, response.kind, *lengths, response.cost_us) + outcome + reader
     return [head, event, texts] if texts else [head, event]
 
 
 def decode_response(frame: memoryview) -> WorkerResponse:
     """Return the response in a frame; raises ValueError for bytes that are not one."""
     try:
-        kind, outcome_size, reader_size, size = _RESPONSE_HEADER.unpack_from(frame)
+        kind, outcome_size, reader_size, size, cost_us = _RESPONSE_HEADER.unpack_from(frame)
         start = _RESPONSE_HEADER.size
         middle = start + outcome_size
         end = middle + reader_size
@@ -98,7 +101,7 @@ def decode_response(frame: memoryview) -> WorkerResponse:
     if end + size > len(frame):
         raise ValueError("truncated worker response")
     texts = bytes(frame[end + size :])
-    return WorkerResponse(kind, outcome, bytes(frame[end : end + size]), texts, reader)
+    return WorkerResponse(kind, outcome, bytes(frame[end : end + size]), texts, reader, cost_us)
 
 
 def frame_length(head: bytes | memoryview) -> int:

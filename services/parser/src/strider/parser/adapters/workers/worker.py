@@ -15,6 +15,7 @@ import resource
 import signal
 import socket
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -133,9 +134,11 @@ class ParserWorker:
         return 0
 
     def _respond(self, request: bytes) -> list[WorkerResponse]:
+        began = time.process_time()
         signal.setitimer(signal.ITIMER_PROF, self._config.page_seconds)
         try:
-            return self._parse(decode_request(request))
+            *parts, last = self._parse(decode_request(request))
+            return [*parts, last._replace(cost_us=round(1e6 * (time.process_time() - began)))]
         except Exception:  # noqa: BLE001  # reported to the parent, which rejects the message
             return [WorkerResponse(FAILED, event=traceback.format_exc()[-8_192:].encode("utf-8", "replace"))]
         finally:

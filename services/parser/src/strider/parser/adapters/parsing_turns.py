@@ -1,0 +1,156 @@
+"""Turns of pages at the worker processes, by the time that each sender has used (`core/fair_queue.py`).
+
+A page that may begin is passed to the workers, where pages are parsed in order; so only as many begin as take
+a moment. Where too many wait, those of senders whose pages are expensive are given up, or no page of others
+would even be read: the pages of all senders come in one log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+from strider.messaging.ports import Clock
+from strider.parser.core.fair_queue import FairQueue
+from strider.parser.core.parsing_costs import CostHistory, PageSource
+from strider.parser.topology import MAX_WAITING_PAGES, PAGES_PER_WORKER
+
+MAX_BEGUN_SECONDS: Final = 0.25
+"""Expected time of the pages that have begun, for each worker; a longer one is alone."""
+
+MAX_WAITING_BYTES: Final = 32 * 1024 * 1024
+"""Bytes of pages that wait, above which those of expensive senders are given up."""
+
+MAX_NOTED_SOURCES: Final = 256
+
+OTHERS_SECONDS: Final = 60.0
+"""Time since the last page of another sender after which nothing is given up: nobody waits for it."""
+
+
+@dataclass(slots=True, eq=False)
+class ParsingTurn:
+    """The turn of one page."""
+
+    source: PageSource
+    size_bytes: int
+    granted: asyncio.Future[bool]
+    expected_seconds: float = 0.0
+    is_waiting: bool = True
+
+
+class ParsingTurns:
+    """Grants turns."""
+
+    def __init__(self, *, workers: int, page_seconds: float, clock: Clock) -> None:
+        """`page_seconds` is the deadline of a page, which one that ends its worker is charged for."""
+        self._workers = workers
+        self._max_begun = workers * PAGES_PER_WORKER
+        self._page_seconds = page_seconds
+        self._clock = clock
+        self._costs = CostHistory(page_seconds=page_seconds)
+        self._queue: FairQueue[ParsingTurn] = FairQueue()
+        self._waiting_bytes = 0
+        self._begun: set[ParsingTurn] = set()
+        self._unknown: set[PageSource] = set()
+        """Sources of begun pages of which nothing is known: one page of each at a time."""
+        self._cheap: OrderedDict[PageSource, float] = OrderedDict()
+        """Sources that were not expensive when a page of theirs came last, with that time."""
+
+    async def begin(self, source: PageSource, size_bytes: int) -> ParsingTurn | None:
+        """Wait for a turn; None where the page is given up."""
+        turn = ParsingTurn(source, size_bytes, asyncio.get_running_loop().create_future())
+        now = self._clock.monotonic()
+        self._note_arrival(source, now)
+        self._queue.put(source, turn)
+        self._waiting_bytes += size_bytes
+        self._grant()
+        self._give_up_expensive(now)
+        try:
+            return turn if await turn.granted else None
+        except asyncio.CancelledError:
+            self._cancel(turn)
+            raise
+
+    def end(self, turn: ParsingTurn, seconds: float | None) -> None:
+        """End a turn with the time that the page has cost; None where that is unknown."""
+        if seconds is not None:
+            self._costs.add(turn.source, seconds, now=self._clock.monotonic())
+            self._queue.charge(turn.source, seconds - turn.expected_seconds)
+        self._begun.discard(turn)
+        self._unknown.discard(turn.source)
+        self._grant()
+
+    def reason_of_refusal(self) -> str:
+        """Return why a page was given up."""
+        return (
+            "not parsed: pages of this run or host have taken much parser time in the last minutes"
+            f" (deadline of a page: {self._page_seconds:g} s), and too many wait"
+        )
+
+    def _grant(self) -> None:
+        while (source := self._queue.next_source()) is not None and self._has_room(source):
+            turn = self._queue.take(source)
+            turn.is_waiting = False
+            self._waiting_bytes -= turn.size_bytes
+            if turn.granted.done():
+                continue  # cancelled while it waited
+            turn.expected_seconds = self._costs.expected_seconds(source, now=self._clock.monotonic())
+            self._queue.charge(source, turn.expected_seconds)
+            if not self._costs.is_known(source):
+                self._unknown.add(source)
+            self._begun.add(turn)
+            turn.granted.set_result(True)
+
+    def _has_room(self, source: PageSource) -> bool:
+        if len(self._begun) < self._workers:
+            return True
+        if len(self._begun) >= self._max_begun or source in self._unknown:
+            return False
+        begun_seconds = sum(turn.expected_seconds for turn in self._begun)
+        expected_seconds = self._costs.expected_seconds(source, now=self._clock.monotonic())
+        return begun_seconds + expected_seconds <= MAX_BEGUN_SECONDS * self._workers
+
+    def _give_up_expensive(self, now: float) -> None:
+        """Give up pages of the most expensive senders, the oldest first, while too many wait."""
+        if not (self._is_full() and self._have_others_come(now)):
+            return
+        sources = {source for source, _ in self._queue}
+        expenses = {source: self._costs.expense(source, now=now) for source in sources}
+        expensive = [turn for source, turn in self._queue if expenses[source] and not turn.granted.done()]
+        for turn in sorted(expensive, key=lambda each: expenses[each.source], reverse=True):
+            if not self._is_full():
+                return
+            self._remove(turn)
+            turn.granted.set_result(False)
+
+    def _note_arrival(self, source: PageSource, now: float) -> None:
+        if not self._costs.is_expensive(source, now=now):
+            self._cheap[source] = now
+            self._cheap.move_to_end(source)
+            if len(self._cheap) > MAX_NOTED_SOURCES:
+                self._cheap.popitem(last=False)
+
+    def _have_others_come(self, now: float) -> bool:
+        """Whether pages of a source that is not expensive have come lately."""
+        while self._cheap:
+            source = next(reversed(self._cheap))
+            if now - self._cheap[source] < OTHERS_SECONDS and not self._costs.is_expensive(source, now=now):
+                return True
+            del self._cheap[source]
+        return False
+
+    def _is_full(self) -> bool:
+        return len(self._queue) > MAX_WAITING_PAGES or self._waiting_bytes > MAX_WAITING_BYTES
+
+    def _cancel(self, turn: ParsingTurn) -> None:
+        if turn in self._begun:
+            self.end(turn, None)
+        elif turn.is_waiting:
+            self._remove(turn)
+
+    def _remove(self, turn: ParsingTurn) -> None:
+        self._queue.remove(turn.source, turn)
+        turn.is_waiting = False
+        self._waiting_bytes -= turn.size_bytes
