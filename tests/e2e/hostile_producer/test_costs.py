@@ -16,7 +16,7 @@ from .neighbours import Stage
 pytestmark = pytest.mark.timeout(600)
 
 ROBOTS_HOSTS: Final = 16
-URLS_PER_HOST: Final = 60
+URLS_PER_HOST: Final = 25
 COSTLY_RULES: Final = "\n".join(
     ["User-agent: *", "Disallow: /", *(f"Allow: /*{'a' * 9}b{number:03}{'a' * 7}" for number in range(400))]
 ).encode()
@@ -25,7 +25,7 @@ COSTLY_RULES: Final = "\n".join(
 PAGE_HOSTS: Final = 12
 PAGES_PER_HOST: Final = 40
 PAGE_BYTES: Final = 5_000_000
-MIN_COSTLY_PAGES: Final = 120
+MIN_COSTLY_PAGES: Final = 80
 """Pages of the attacker that have been fetched: minutes of work for the parser, before those of others."""
 
 

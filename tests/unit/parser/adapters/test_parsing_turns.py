@@ -8,7 +8,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from strider.parser.adapters.parsing_turns import MAX_WAITING_BYTES, OTHERS_SECONDS, ParsingTurn, ParsingTurns
+from strider.parser.adapters.parsing_turns import (
+    MAX_EXPENSIVE_SECONDS,
+    MAX_WAITING_BYTES,
+    OTHERS_SECONDS,
+    ParsingTurn,
+    ParsingTurns,
+)
 from strider.parser.core.parsing_costs import PageSource
 from strider.parser.topology import MAX_WAITING_PAGES, PAGES_PER_WORKER
 
@@ -130,6 +136,19 @@ async def test_expensive_pages_give_way_where_others_come(
     await settle()
     assert len(results(others)) == 10
     assert None not in results(others)
+
+
+async def test_expensive_pages_wait_for_some_seconds_only(parsing: Parsing) -> None:
+    """Each holds a place among the entries in flight of its shard."""
+    await parsing.parse(OWNER, 0.01)
+    first, *backlog = await expensive_backlog(parsing)
+    begun = first.result()
+    assert begun is not None
+    parsing.clock.seconds += MAX_EXPENSIVE_SECONDS + 0.1
+    parsing.turns.end(begun, DEADLINE)
+    await settle()
+
+    assert [turn is None for turn in results(backlog)] == [False, *[True] * (len(backlog) - 1)]
 
 
 async def test_pages_are_not_given_up_for_nobody(parsing: Parsing) -> None:

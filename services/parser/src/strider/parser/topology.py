@@ -45,7 +45,7 @@ SHADOW_GROUP: Final = "parser-shadow"
 PAGES_PER_WORKER: Final = 16
 """Pages in progress per worker, those in its queue included."""
 
-MAX_WAITING_PAGES: Final = 192
+MAX_WAITING_PAGES: Final = 64
 """Pages that wait for a turn, in the order of the shares of their senders; what is behind comes in the order
 of the log.
 """

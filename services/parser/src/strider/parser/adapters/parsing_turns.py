@@ -1,8 +1,8 @@
 """Turns of pages at the worker processes, by the time that each sender has used (`core/fair_queue.py`).
 
 A page that may begin is passed to the workers, where pages are parsed in order; so only as many begin as take
-a moment. Where too many wait, those of senders whose pages are expensive are given up, or no page of others
-would even be read: the pages of all senders come in one log.
+a moment. Where too many wait, or too long, those of senders whose pages are expensive are given up, or no
+page of others would even be read: the pages of all senders come in one log.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ MAX_BEGUN_SECONDS: Final = 0.25
 MAX_WAITING_BYTES: Final = 32 * 1024 * 1024
 """Bytes of pages that wait, above which those of expensive senders are given up."""
 
+MAX_EXPENSIVE_SECONDS: Final = 10.0
+"""Longest wait of such a page: it holds a place among the entries in flight, which others need too."""
+
 MAX_NOTED_SOURCES: Final = 256
 
 OTHERS_SECONDS: Final = 60.0
@@ -36,6 +39,8 @@ class ParsingTurn:
     source: PageSource
     size_bytes: int
     granted: asyncio.Future[bool]
+    began_at: float
+    """When it began to wait."""
     expected_seconds: float = 0.0
     is_waiting: bool = True
 
@@ -60,8 +65,8 @@ class ParsingTurns:
 
     async def begin(self, source: PageSource, size_bytes: int) -> ParsingTurn | None:
         """Wait for a turn; None where the page is given up."""
-        turn = ParsingTurn(source, size_bytes, asyncio.get_running_loop().create_future())
         now = self._clock.monotonic()
+        turn = ParsingTurn(source, size_bytes, asyncio.get_running_loop().create_future(), now)
         self._note_arrival(source, now)
         self._queue.put(source, turn)
         self._waiting_bytes += size_bytes
@@ -75,18 +80,20 @@ class ParsingTurns:
 
     def end(self, turn: ParsingTurn, seconds: float | None) -> None:
         """End a turn with the time that the page has cost; None where that is unknown."""
+        now = self._clock.monotonic()
         if seconds is not None:
-            self._costs.add(turn.source, seconds, now=self._clock.monotonic())
+            self._costs.add(turn.source, seconds, now=now)
             self._queue.charge(turn.source, seconds - turn.expected_seconds)
         self._begun.discard(turn)
         self._unknown.discard(turn.source)
         self._grant()
+        self._give_up_expensive(now)
 
     def reason_of_refusal(self) -> str:
         """Return why a page was given up."""
         return (
             "not parsed: pages of this run or host have taken much parser time in the last minutes"
-            f" (deadline of a page: {self._page_seconds:g} s), and too many wait"
+            f" (deadline of a page: {self._page_seconds:g} s), and those of others wait"
         )
 
     def _grant(self) -> None:
@@ -113,17 +120,16 @@ class ParsingTurns:
         return begun_seconds + expected_seconds <= MAX_BEGUN_SECONDS * self._workers
 
     def _give_up_expensive(self, now: float) -> None:
-        """Give up pages of the most expensive senders, the oldest first, while too many wait."""
-        if not (self._is_full() and self._have_others_come(now)):
+        """Give up pages of the most expensive senders, the oldest first, while too many wait or too long."""
+        if not self._have_others_come(now):
             return
         sources = {source for source, _ in self._queue}
         expenses = {source: self._costs.expense(source, now=now) for source in sources}
         expensive = [turn for source, turn in self._queue if expenses[source] and not turn.granted.done()]
         for turn in sorted(expensive, key=lambda each: expenses[each.source], reverse=True):
-            if not self._is_full():
-                return
-            self._remove(turn)
-            turn.granted.set_result(False)
+            if self._is_full() or now - turn.began_at > MAX_EXPENSIVE_SECONDS:
+                self._remove(turn)
+                turn.granted.set_result(False)
 
     def _note_arrival(self, source: PageSource, now: float) -> None:
         if not self._costs.is_expensive(source, now=now):
