@@ -55,7 +55,7 @@ async def test_rules_that_are_expensive_to_match_delay_no_other_run(stage: Stage
 
 
 @pytest.mark.fault("C2")
-async def test_pages_that_cost_the_parser_its_deadline_starve_nobodys_results(stage: Stage) -> None:
+async def test_pages_that_cost_the_parser_its_deadline_delay_no_other_results(stage: Stage) -> None:
     """Some requests a second bring a hundred times the work that the parser can do."""
     page = costly_page()
     with attacker_sites(PAGE_HOSTS, lambda path: robots_allowing(path) or page) as sites:

@@ -29,7 +29,14 @@ SERVICE_MAY_IMPORT = frozenset(
 
 CORE_MAY_IMPORT = frozenset({"contracts", "urls", "politeness", "sites"})
 
-PURE_MODULES = frozenset({"strider.frontier.models", "strider.storage.rows"})
+PURE_MODULES = frozenset(
+    {
+        "strider.frontier.constants",
+        "strider.frontier.models",
+        "strider.frontier.turns",
+        "strider.storage.rows",
+    }
+)
 """Modules and packages of impure libraries that are pure all the same, and that a core may import."""
 
 PURE_STDLIB = frozenset(

@@ -13,21 +13,21 @@ from strider.parser.core.parsing_costs import (
     MIN_DEADLINES,
     USUAL_SECONDS,
     CostHistory,
-    PageSource,
+    PageSender,
 )
 
-OWNER = PageSource("crawl-1", "www.owner.test")
-OTHER_OWNER = PageSource("crawl-2", "www.other.test")
-RAW = PageSource("adhoc-1", "www.raw.test")
+OWNER = PageSender("crawl-1", "www.owner.test")
+OTHER_OWNER = PageSender("crawl-2", "www.other.test")
+RAW = PageSender("adhoc-1", "www.raw.test")
 DEADLINE = 2.0
 
 
-def spend(queue: FairQueue[int], costs: dict[PageSource, float], *, seconds: float) -> Counter[PageSource]:
+def spend(queue: FairQueue[int], costs: dict[PageSender, float], *, seconds: float) -> Counter[PageSender]:
     """Let pages of these sources wait always, and spend some time; return the pages of each."""
     for source in costs:
         for number in range(2):
             queue.put(source, number)
-    spent, pages = 0.0, Counter[PageSource]()
+    spent, pages = 0.0, Counter[PageSender]()
     while spent < seconds:
         source = queue.next_source()
         assert source is not None
@@ -49,7 +49,7 @@ def test_senders_share_the_time_and_not_the_pages() -> None:
 
 
 def test_owners_have_half_of_the_time_however_many_raw_runs_there_are() -> None:
-    raw = {PageSource(f"raw.{number}", f"h{number}.test"): 1.0 for number in range(100)}
+    raw = {PageSender(f"raw.{number}", f"h{number}.test"): 1.0 for number in range(100)}
 
     pages = spend(FairQueue(), {OWNER: 0.05, OTHER_OWNER: 0.05, **raw}, seconds=200)
 
@@ -59,7 +59,7 @@ def test_owners_have_half_of_the_time_however_many_raw_runs_there_are() -> None:
 
 
 def test_hosts_of_one_run_share_its_time() -> None:
-    slow = PageSource(OWNER.execution_id, "slow.owner.test")
+    slow = PageSender(OWNER.execution_id, "slow.owner.test")
 
     pages = spend(FairQueue(), {OWNER: 0.02, slow: DEADLINE}, seconds=100)
 
@@ -108,7 +108,7 @@ def test_a_charge_that_was_too_high_is_given_back() -> None:
         pytest.param(OWNER, DEADLINE / 2, False, id="heavy pages of an owner"),
     ],
 )
-def test_pages_are_expensive_by_their_mean_cost(source: PageSource, cost: float, is_expensive: bool) -> None:
+def test_pages_are_expensive_by_their_mean_cost(source: PageSender, cost: float, is_expensive: bool) -> None:
     costs = CostHistory(page_seconds=DEADLINE)
     pages = round(MIN_DEADLINES * DEADLINE / cost) + 1
 
@@ -130,16 +130,16 @@ def test_one_page_at_the_deadline_makes_no_sender_expensive() -> None:
 def test_new_names_of_raw_runs_do_not_hide_a_host() -> None:
     costs = CostHistory(page_seconds=DEADLINE)
     for number in range(5):
-        costs.add(PageSource(f"raw.{number}", RAW.group), DEADLINE, now=0.0)
+        costs.add(PageSender(f"raw.{number}", RAW.group), DEADLINE, now=0.0)
 
-    assert costs.is_expensive(PageSource("raw.new", RAW.group), now=0.0)
+    assert costs.is_expensive(PageSender("raw.new", RAW.group), now=0.0)
 
 
 def test_raw_senders_do_not_make_the_pages_of_an_owner_expensive() -> None:
     """They choose which pages of a host are fetched for them."""
     costs = CostHistory(page_seconds=DEADLINE)
     for _ in range(5):
-        costs.add(PageSource("raw.x", OWNER.group), DEADLINE, now=0.0)
+        costs.add(PageSender("raw.x", OWNER.group), DEADLINE, now=0.0)
 
     assert not costs.is_expensive(OWNER, now=0.0)
     assert costs.expected_seconds(OWNER, now=0.0) == USUAL_SECONDS
@@ -148,7 +148,7 @@ def test_raw_senders_do_not_make_the_pages_of_an_owner_expensive() -> None:
 def test_the_memory_of_costs_is_bounded() -> None:
     costs = CostHistory(page_seconds=DEADLINE)
     for number in range(MAX_SENDERS + 10):
-        costs.add(PageSource("run", str(number)), 0.1, now=0.0)
+        costs.add(PageSender("run", str(number)), 0.1, now=0.0)
 
-    assert not costs.is_known(PageSource("run", "0"))
-    assert costs.is_known(PageSource("run", str(MAX_SENDERS)))
+    assert not costs.is_known(PageSender("run", "0"))
+    assert costs.is_known(PageSender("run", str(MAX_SENDERS)))

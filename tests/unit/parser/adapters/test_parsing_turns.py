@@ -15,11 +15,11 @@ from strider.parser.adapters.parsing_turns import (
     ParsingTurn,
     ParsingTurns,
 )
-from strider.parser.core.parsing_costs import PageSource
+from strider.parser.core.parsing_costs import PageSender
 from strider.parser.topology import MAX_WAITING_PAGES, PAGES_PER_WORKER
 
-OWNER = PageSource("crawl-1", "www.owner.test")
-RAW = PageSource("adhoc-1", "www.raw.test")
+OWNER = PageSender("crawl-1", "www.owner.test")
+RAW = PageSender("adhoc-1", "www.raw.test")
 DEADLINE = 2.0
 
 
@@ -46,7 +46,7 @@ class Parsing:
     turns: ParsingTurns
     clock: WorkClock
 
-    async def parse(self, source: PageSource, seconds: float) -> None:
+    async def parse(self, source: PageSender, seconds: float) -> None:
         """Parse one page alone."""
         turn = await self.turns.begin(source, 1)
         assert turn is not None
@@ -54,7 +54,7 @@ class Parsing:
         self.turns.end(turn, seconds)
 
     async def wait(
-        self, source: PageSource, pages: int, *, size_bytes: int = 1
+        self, source: PageSender, pages: int, *, size_bytes: int = 1
     ) -> list[asyncio.Task[ParsingTurn | None]]:
         """Let pages wait for their turns."""
         tasks = [asyncio.create_task(self.turns.begin(source, size_bytes)) for _ in range(pages)]
@@ -151,7 +151,7 @@ async def test_expensive_pages_wait_for_some_seconds_only(parsing: Parsing) -> N
     assert [turn is None for turn in results(backlog)] == [False, *[True] * (len(backlog) - 1)]
 
 
-async def test_pages_are_not_given_up_for_nobody(parsing: Parsing) -> None:
+async def test_expensive_pages_are_kept_where_no_others_come(parsing: Parsing) -> None:
     """An owner's own heavy pages, or one sender alone, wait as long as they need."""
     await parsing.parse(OWNER, 0.01)
     parsing.clock.seconds += OTHERS_SECONDS

@@ -1,4 +1,4 @@
-"""Turns of pages at the worker processes, by the time that each sender has used (`core/fair_queue.py`).
+"""Grant pages their turns at the workers, by the time that each sender has used.
 
 A page that may begin is passed to the workers, where pages are parsed in order; so only as many begin as take
 a moment. Where too many wait, or too long, those of senders whose pages are expensive are given up, or no
@@ -14,7 +14,7 @@ from typing import Final
 
 from strider.messaging.ports import Clock
 from strider.parser.core.fair_queue import FairQueue
-from strider.parser.core.parsing_costs import CostHistory, PageSource
+from strider.parser.core.parsing_costs import CostHistory, PageSender
 from strider.parser.topology import MAX_WAITING_PAGES, PAGES_PER_WORKER
 
 MAX_BEGUN_SECONDS: Final = 0.25
@@ -29,14 +29,14 @@ MAX_EXPENSIVE_SECONDS: Final = 10.0
 MAX_NOTED_SOURCES: Final = 256
 
 OTHERS_SECONDS: Final = 60.0
-"""Time since the last page of another sender after which nothing is given up: nobody waits for it."""
+"""Time since the last page of another sender after which nothing is given up."""
 
 
 @dataclass(slots=True, eq=False)
 class ParsingTurn:
     """The turn of one page."""
 
-    source: PageSource
+    source: PageSender
     size_bytes: int
     granted: asyncio.Future[bool]
     began_at: float
@@ -58,12 +58,12 @@ class ParsingTurns:
         self._queue: FairQueue[ParsingTurn] = FairQueue()
         self._waiting_bytes = 0
         self._begun: set[ParsingTurn] = set()
-        self._unknown: set[PageSource] = set()
+        self._unknown: set[PageSender] = set()
         """Sources of begun pages of which nothing is known: one page of each at a time."""
-        self._cheap: OrderedDict[PageSource, float] = OrderedDict()
+        self._cheap: OrderedDict[PageSender, float] = OrderedDict()
         """Sources that were not expensive when a page of theirs came last, with that time."""
 
-    async def begin(self, source: PageSource, size_bytes: int) -> ParsingTurn | None:
+    async def begin(self, source: PageSender, size_bytes: int) -> ParsingTurn | None:
         """Wait for a turn; None where the page is given up."""
         now = self._clock.monotonic()
         turn = ParsingTurn(source, size_bytes, asyncio.get_running_loop().create_future(), now)
@@ -97,7 +97,7 @@ class ParsingTurns:
         )
 
     def _grant(self) -> None:
-        while (source := self._queue.next_source()) is not None and self._has_room(source):
+        while (source := self._queue.next_source()) is not None and self._may_begin(source):
             turn = self._queue.take(source)
             turn.is_waiting = False
             self._waiting_bytes -= turn.size_bytes
@@ -110,7 +110,7 @@ class ParsingTurns:
             self._begun.add(turn)
             turn.granted.set_result(True)
 
-    def _has_room(self, source: PageSource) -> bool:
+    def _may_begin(self, source: PageSender) -> bool:
         if len(self._begun) < self._workers:
             return True
         if len(self._begun) >= self._max_begun or source in self._unknown:
@@ -131,7 +131,7 @@ class ParsingTurns:
                 self._remove(turn)
                 turn.granted.set_result(False)
 
-    def _note_arrival(self, source: PageSource, now: float) -> None:
+    def _note_arrival(self, source: PageSender, now: float) -> None:
         if not self._costs.is_expensive(source, now=now):
             self._cheap[source] = now
             self._cheap.move_to_end(source)

@@ -15,7 +15,7 @@ from typing import Final, Generic, TypeVar
 
 from strider.frontier.turns import FLOWS_PER_HALF
 
-from .parsing_costs import PageSource
+from .parsing_costs import PageSender
 
 Key = TypeVar("Key", bound=Hashable)
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class FairShare(Generic[Key]):
         return min(waiting, key=self._used_by)
 
     def serve(self, sharer: Key) -> None:
-        """Note that a sharer is served now: nobody who comes later has used less."""
+        """Note that a sharer is served now: no later one has used less."""
         self._now = self._used_by(sharer)
 
     def charge(self, sharer: Key, seconds: float) -> None:
@@ -54,7 +54,7 @@ class FairShare(Generic[Key]):
 class _Flow(Generic[T]):
     """Waiting pages of one flow, by host group."""
 
-    groups: dict[str, deque[tuple[PageSource, T]]] = field(default_factory=dict)
+    groups: dict[str, deque[tuple[PageSender, T]]] = field(default_factory=dict)
     share: FairShare[str] = field(default_factory=FairShare)
 
 
@@ -72,13 +72,13 @@ class FairQueue(Generic[T]):
     def __len__(self) -> int:
         return self._count
 
-    def __iter__(self) -> Iterator[tuple[PageSource, T]]:
+    def __iter__(self) -> Iterator[tuple[PageSender, T]]:
         """Iterate over the waiting pages, those of one host group in their order."""
         for flow in self._flows.values():
             for pages in flow.groups.values():
                 yield from pages
 
-    def put(self, source: PageSource, item: T) -> None:
+    def put(self, source: PageSender, item: T) -> None:
         """Add a page behind those of its flow and group."""
         number = source.flow
         flow = self._flows.setdefault(number, _Flow())
@@ -86,7 +86,7 @@ class FairQueue(Generic[T]):
         self._waiting[_half_of(number)].add(number)
         self._count += 1
 
-    def next_source(self) -> PageSource | None:
+    def next_source(self) -> PageSender | None:
         """Return the source of the page that comes next; None where none waits."""
         halves = [half for half in (0, 1) if self._waiting[half]]
         if not halves:
@@ -95,7 +95,7 @@ class FairQueue(Generic[T]):
         flow = self._flows[self._shares[half].next_of(self._waiting[half])]
         return flow.groups[flow.share.next_of(flow.groups)][0][0]
 
-    def take(self, source: PageSource) -> T:
+    def take(self, source: PageSender) -> T:
         """Remove the first page of the group of a source, which is served now, and return it."""
         number = source.flow
         flow = self._flows[number]
@@ -107,13 +107,13 @@ class FairQueue(Generic[T]):
         self._count -= 1
         return item
 
-    def remove(self, source: PageSource, item: T) -> None:
+    def remove(self, source: PageSender, item: T) -> None:
         """Remove one page, whatever its place."""
         self._flows[source.flow].groups[source.group].remove((source, item))
         self._forget_if_empty(source)
         self._count -= 1
 
-    def charge(self, source: PageSource, seconds: float) -> None:
+    def charge(self, source: PageSender, seconds: float) -> None:
         """Charge the sharers of a source."""
         number = source.flow
         half = _half_of(number)
@@ -121,7 +121,7 @@ class FairQueue(Generic[T]):
         self._shares[half].charge(number, seconds)
         self._flows.setdefault(number, _Flow()).share.charge(source.group, seconds)
 
-    def _forget_if_empty(self, source: PageSource) -> None:
+    def _forget_if_empty(self, source: PageSender) -> None:
         number = source.flow
         flow = self._flows[number]
         if not flow.groups[source.group]:

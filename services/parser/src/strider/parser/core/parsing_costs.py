@@ -1,4 +1,4 @@
-"""What the pages of a sender cost the parser lately, and whether that is too much.
+"""Costs of pages by sender, and the senders whose pages are too expensive.
 
 Costs are processor time of workers. A sum is halved each minute, so that a sender who costs little again is
 soon treated as such. Pure: the time is an argument.
@@ -27,8 +27,8 @@ OWNER_SHARE: Final = 0.75
 """The same for pages of an owner's run: nearly all of them reach the deadline, and have no result anyway."""
 
 
-class PageSource(NamedTuple):
-    """Whose page it is."""
+class PageSender(NamedTuple):
+    """Run and host group of a page."""
 
     execution_id: str
     group: str
@@ -45,7 +45,7 @@ class PageSource(NamedTuple):
         return self.flow >= FLOWS_PER_HALF
 
     @property
-    def senders(self) -> tuple[str, ...]:
+    def cost_keys(self) -> tuple[str, ...]:
         """Return the names by which its cost is counted.
 
         Names of raw runs cost nothing, so a host counts by itself too; on a host of an owner's run only what
@@ -70,29 +70,29 @@ class CostHistory:
         self._page_seconds = page_seconds
         self._costs: OrderedDict[str, _Cost] = OrderedDict()
 
-    def add(self, source: PageSource, seconds: float, *, now: float) -> None:
+    def add(self, source: PageSender, seconds: float, *, now: float) -> None:
         """Add the cost of a page."""
-        for sender in source.senders:
+        for sender in source.cost_keys:
             before = self._cost(sender, now)
             self._costs[sender] = _Cost(before.seconds + seconds, before.pages + 1, now)
             self._costs.move_to_end(sender)
         while len(self._costs) > MAX_SENDERS:
             self._costs.popitem(last=False)
 
-    def expected_seconds(self, source: PageSource, *, now: float) -> float:
+    def expected_seconds(self, source: PageSender, *, now: float) -> float:
         """Return what a page will cost by the most expensive of its senders."""
         known = [cost for cost in self._known(source, now) if cost.pages > 0]
         return max((cost.seconds / cost.pages for cost in known), default=USUAL_SECONDS)
 
-    def is_known(self, source: PageSource) -> bool:
+    def is_known(self, source: PageSender) -> bool:
         """Whether a page of the source was parsed lately."""
-        return any(sender in self._costs for sender in source.senders)
+        return any(sender in self._costs for sender in source.cost_keys)
 
-    def is_expensive(self, source: PageSource, *, now: float) -> bool:
+    def is_expensive(self, source: PageSender, *, now: float) -> bool:
         """Whether the pages of the source cost too much."""
         return self.expense(source, now=now) > 0.0
 
-    def expense(self, source: PageSource, *, now: float) -> float:
+    def expense(self, source: PageSender, *, now: float) -> float:
         """Return the seconds that the most expensive of its senders has cost lately; 0 where none is."""
         share = RAW_SHARE if source.is_raw else OWNER_SHARE
         return max(
@@ -105,8 +105,8 @@ class CostHistory:
             default=0.0,
         )
 
-    def _known(self, source: PageSource, now: float) -> Iterable[_Cost]:
-        return (self._cost(sender, now) for sender in source.senders if sender in self._costs)
+    def _known(self, source: PageSender, now: float) -> Iterable[_Cost]:
+        return (self._cost(sender, now) for sender in source.cost_keys if sender in self._costs)
 
     def _cost(self, sender: str, now: float) -> _Cost:
         cost = self._costs.get(sender)

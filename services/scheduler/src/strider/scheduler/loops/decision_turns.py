@@ -1,4 +1,4 @@
-"""Turns of decisions: how many leases a pass of a shard takes, and when its decisions let others run.
+"""Limit the leases of a pass by the time of its decisions, and let other shards run.
 
 What a decision costs is in the hands of the site (its robots.txt) and of the sender (its URLs), and a URL
 that is denied waits for no crawl delay. Decisions of one shard therefore yield to those of other shards, and

@@ -138,8 +138,7 @@ class ReleaseLoop:
         self._spent_credits = SpentCredits()
         self._turns = DecisionTurns(most=self._options.release_batch, clock=clock)
         self._meter = meter
-        self._clock = clock
-        self._chance = chance
+        self._clock, self._chance = clock, chance
         self._capacity = 0
         self._counted_at: float | None = None
         self._unsent: list[tuple[Publish, int]] = []
