@@ -22,8 +22,9 @@ from .tokenizer import RobotsDirective, RobotsLine
 ANY_AGENT: Final = "*"
 
 MAX_DECISION_WORK: Final = 200_000
-"""Work of one decision, in characters of a path that are searched: one to three milliseconds. 500 wildcard rules for a
-path of 300 characters need less.
+"""Work of one decision, in characters of a path that are searched: one to three milliseconds.
+
+500 wildcard rules for a path of 300 characters need less.
 """
 
 _RULE_WORK: Final = 60
