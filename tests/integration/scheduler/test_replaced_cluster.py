@@ -47,6 +47,7 @@ async def old_cluster(kafka_bootstrap: str) -> AsyncIterator[str]:
         yield kafka_bootstrap
 
 
+@pytest.mark.fault("B2")
 async def test_a_new_kafka_beside_an_old_redis_and_the_reverse(
     old_cluster: str, new_cluster: str, redis_url: str, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from tests.unit.scheduler.simulation.world import SPEC, SimulatedWorld
 HOST = "www.site.test"
 
 
+@pytest.mark.fault("B10")
 @pytest.mark.parametrize(
     ("timeout_seconds", "shortest", "longest"),
     [pytest.param(40.0, 40, 60, id="of-the-spec"), pytest.param(86_400.0, 120, 140, id="of-the-fetcher")],
