@@ -25,7 +25,7 @@ from strider.testing.owner import owner_headers
 from strider.testing.site.plan import page_html, sentences
 from tests.processes.waiting import until
 
-from .pipeline import DELAY_SECONDS, Ring
+from .pipeline import Ring
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -208,7 +208,6 @@ async def test_a_host_whose_pages_fail_is_left_alone_and_tested_one_request_at_a
         longest = max(range(1, len(starts)), key=lambda index: starts[index] - starts[index - 1])
         assert longest == len(STATUSES)
         assert starts[longest] - starts[longest - 1] >= BREAKER_SECONDS - LATE_SECONDS
-        assert all(later - earlier >= DELAY_SECONDS - LATE_SECONDS for earlier, later in pairwise(starts))
         assert all(
             later >= end
             for (_, _, end), later in zip(requests[longest:], starts[longest + 1 :], strict=False)

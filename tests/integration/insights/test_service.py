@@ -228,7 +228,7 @@ async def test_a_batch_that_no_memory_holds_is_skipped_and_reported(
     await until_written(ring, service, neighbour, {"not_found": 4})
     skipped = service.events(log_events.RECORD_BATCH_SKIPPED.text)
     assert sorted(event["partition"] for event in skipped) == list(range(SHARDS))
-    reported = service.events(log_events.INSIGHTS_MESSAGES_LOST.text)
+    reported = service.events(log_events.UNCOUNTED_MESSAGES_LOST.text)
     assert sum(event["messages"] for event in reported) == SHARDS
     await until_committed(ring, service)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from strider.contracts.generated.events import EntryRecorded
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.frontier.models import QueueLimits
 from strider.frontier.redis.working_set import RedisWorkingSet
 from strider.runtime.clocks import SystemClock
@@ -48,6 +48,13 @@ class Log:
     def decode_entry(self, value: bytes) -> EntryRecorded | None:
         number, word = value.split()
         return replace(page(int(number)), state=word.decode())
+
+
+class Specs:
+    """Every crawl spec exists, with its defaults."""
+
+    async def known(self, spec_ids: Iterable[str]) -> Mapping[str, CrawlSpecDeclared]:
+        return {spec_id: CrawlSpecDeclared(spec_id) for spec_id in spec_ids}
 
 
 def key_of(number: int) -> bytes:
@@ -92,6 +99,7 @@ async def crawl(shard: OwnedShard, log: Log) -> tuple[Counter[str], int]:
     refilling = RefillLoop(
         shard,
         log_reader=log,
+        crawl_specs=Specs(),
         run_control=RunControl(),
         log_lock=asyncio.Lock(),
         meter=NoSchedulerMeter(),

@@ -171,7 +171,7 @@ async def test_another_partition_count_is_refused_and_the_rest_is_done(
     assert not report.is_complete
     assert [refused.topic for refused in report.plan.refused] == [topics[0].name]
     assert {topic.name for topic in report.plan.create} == {topics[1].name, topics[2].name}
-    assert [(refused.topic, "has 2 partitions" in refused.why) for refused in plan.refused] == [
+    assert [(refused.topic, "has partition count 2" in refused.why) for refused in plan.refused] == [
         (topics[0].name, True)
     ]
 

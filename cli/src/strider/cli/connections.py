@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -189,6 +190,8 @@ def _connection_fault(failure: BaseException) -> str:
     while cause is not None:
         if isinstance(cause, gaierror):
             return "its host name is unknown"
+        if isinstance(cause, ssl.SSLError) and cause.reason:
+            return cause.reason.replace("_", " ").lower()
         if isinstance(cause, OSError) and cause.errno:
             return os.strerror(cause.errno).lower()
         if isinstance(cause, TimeoutError):

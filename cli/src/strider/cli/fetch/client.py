@@ -47,6 +47,8 @@ from strider.urls import (
 from .settings import NO_CONTACT, NO_PROXY_NAMED, FetchSettingsError, apply_overrides
 
 EMPTY_HEAD: Final = ResponseHead(0, http_version="")
+NEVER_MS: Final = 1 << 62
+"""When leases of this command run out: nothing else wants its URLs."""
 
 
 class FetchUsageError(ValueError):
@@ -223,7 +225,7 @@ def _fetch_request(url: str, options: FetchOptions, *, chain: tuple[str, ...], n
         lease_id=f"strider-fetch-{number}",
         try_number=1,
         issued_at_ms=0,
-        lease_expires_at_ms=0,
+        lease_expires_at_ms=NEVER_MS,
         kind=options.kind,
         hop=len(chain),
         redirect_chain=chain,
