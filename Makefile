@@ -24,7 +24,9 @@ demo-kafka: setup ## show the example pair at work on the local stack: real Kafk
 	@tools/demo-kafka
 
 test: setup ## run all tests: unit, repository, contract, integration, short faults (real Kafka, PostgreSQL, Valkey)
-	$(PYTEST) tests -m "not slow" -n $(LANES) --dist loadscope $(ARGS)
+	@$(PYTEST) tests -m "not slow and not paced" -n $(LANES) --dist loadscope $(ARGS); many=$$?; \
+	$(PYTEST) tests/e2e -m "paced and not slow" $(ARGS); paced=$$?; \
+	for code in $$many $$paced; do case $$code in 0|5) ;; *) exit 1 ;; esac; done  # 5: ARGS select none of them
 
 test-fast: setup ## run only what needs no server: unit and repository tests, seconds
 	$(PYTEST) tests/unit tests/repo -m "not slow" -q

@@ -15,6 +15,15 @@ from .neighbours import DELAY_SECONDS, Stage
 MAX_HOSTS = 12
 """Hosts of one domain in a run; all other hosts here are addresses, which are domains of their own."""
 
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let these tests run beside no others, which would change the pace that they measure."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            item.add_marker(pytest.mark.paced)
+
+
 SETTINGS = {
     **OWNER_SETTINGS,
     "SCHEDULER_MAX_HOSTS_PER_DOMAIN": str(MAX_HOSTS),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable
 
 import asyncpg
-from aiokafka import AIOKafkaConsumer
-from aiokafka.structs import TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from strider.messaging.errors import UnreadRange
+from strider.messaging.kafka import KafkaBus, KafkaConnection
+from strider.messaging.ports import TopicPartition
 from strider.storage.redis import Redis, RedisOptions, connect
 from tests.e2e.pipeline import Ring
 
@@ -40,19 +41,22 @@ async def _topics(ring: Ring) -> AsyncIterator[tuple[str, bytes]]:
     address = ring.servers.kafka.address
     topics = AdminClient({"bootstrap.servers": address}).list_topics(timeout=30).topics
     places = [TopicPartition(name, part) for name, topic in topics.items() for part in topic.partitions]
-    consumer = AIOKafkaConsumer(bootstrap_servers=address)
-    await consumer.start()
+    bus = KafkaBus(KafkaConnection((address,)))
     try:
-        consumer.assign(places)
-        await consumer.seek_to_beginning(*places)
-        ends = await consumer.end_offsets(places)
-        while missing := [place for place in places if await consumer.position(place) < ends[place]]:
-            for place, records in (await consumer.getmany(*missing, timeout_ms=500)).items():
+        reader = await bus.reader(places)
+        ends = await reader.end_offsets(places)
+        while any([await reader.position(place) < ends[place] for place in places]):
+            try:
+                found = await reader.poll(max_records=500, timeout_seconds=0.5)
+            except UnreadRange as unread:  # a batch of another attack, which no reader can parse
+                reader.seek(TopicPartition(unread.topic, unread.partition), unread.resume_at)
+                continue
+            for place, records in found.items():
                 for record in records:
                     parts = (record.key, record.value, *(content for _, content in record.headers))
                     yield f"topic {place.topic}", b"\n".join(part or b"" for part in parts)
     finally:
-        await consumer.stop()
+        await bus.close()
 
 
 async def _tables(ring: Ring) -> AsyncIterator[tuple[str, bytes]]:

@@ -110,7 +110,7 @@ async def crawl(shard: OwnedShard, log: Log) -> tuple[Counter[str], int]:
     while (figures := await shard.figures()).queued + figures.overflow:
         most_percent = max(most_percent, figures.memory_percent)
         await refilling.run_once()
-        leases = (await shard.lease_due_entries(limit=RELEASED_A_LOOK)).leases
+        leases = (await shard.lease_due_entries(limit=RELEASED_A_LOOK, reserved=0)).leases
         released.update(lease.entry.url for lease in leases)
         for lease in leases:
             log.write(int(lease.entry.url.rpartition("-")[2].partition(".")[0]), b"completed")
