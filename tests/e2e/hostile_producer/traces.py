@@ -37,7 +37,10 @@ async def places_of(texts: Iterable[str], ring: Ring) -> dict[str, set[str]]:
 
 
 async def _topics(ring: Ring) -> AsyncIterator[tuple[str, bytes]]:
-    """Read every message of every topic, the broker's own included."""
+    """Read every committed message of every topic, the broker's own included.
+
+    It runs before the attack that leaves transactions open, behind which it would see nothing.
+    """
     address = ring.servers.kafka.address
     topics = AdminClient({"bootstrap.servers": address}).list_topics(timeout=30).topics
     places = [TopicPartition(name, part) for name, topic in topics.items() for part in topic.partitions]
