@@ -6,7 +6,6 @@ STRIDER_HEADERS_KEY, or beside the state file, readable for its user alone, or i
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -37,11 +36,11 @@ def protect_personal_headers(
 
 def _keys(configured: str, resume: Path | None) -> str:
     """Return the key that the state file was written with; else the configured one, or a new one."""
-    new = configured or secrets.token_hex(32)
+    from strider.localstack.plan.key_files import new_key, write_key  # noqa: PLC0415  # likewise
+
+    new = configured or new_key()
     if resume is None:
         return new
-    from strider.localstack.plan.owner_key import write_key  # noqa: PLC0415  # likewise
-
     path = resume.with_name(f"{resume.name}.key")
     try:
         if path.exists():

@@ -6,17 +6,12 @@ that were in use stay readable: crawl specs are kept for as long as their runs.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Final
 
 from strider.localstack.directories import StackDirectory
 
-from .owner_key import write_key
-from .services import STACK_VARIABLES
-
-_KEY_BYTES: Final = 32
+from .key_files import configured_key, new_key, read_key, write_key
 
 
 def headers_key_file(home: StackDirectory) -> Path:
@@ -26,10 +21,7 @@ def headers_key_file(home: StackDirectory) -> Path:
 
 def read_headers_key(home: StackDirectory) -> str:
     """Return the keys of the stack, separated by commas; empty where it has none."""
-    try:
-        return headers_key_file(home).read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
+    return read_key(headers_key_file(home))
 
 
 def provide_headers_key(home: StackDirectory, environment: Mapping[str, str]) -> str:
@@ -40,7 +32,7 @@ def provide_headers_key(home: StackDirectory, environment: Mapping[str, str]) ->
     kept = read_headers_key(home)
     named = configured_headers_key(environment)
     keys = [key for text in (named, kept) for key in text.replace(",", " ").split()]
-    all_keys = ",".join(dict.fromkeys(keys)) or secrets.token_hex(_KEY_BYTES)
+    all_keys = ",".join(dict.fromkeys(keys)) or new_key()
     if all_keys != kept:
         write_key(headers_key_file(home), all_keys)
     return all_keys
@@ -48,14 +40,6 @@ def provide_headers_key(home: StackDirectory, environment: Mapping[str, str]) ->
 
 def configured_headers_key(environment: Mapping[str, str]) -> str:
     """Return the keys that the environment names, or nothing; raises SettingsError for an invalid one."""
-    from strider.runtime.settings.base import HeadersSettings, ServiceSettings  # noqa: PLC0415  # `strider status` needs none
-    from strider.runtime.settings.loader import load_settings  # noqa: PLC0415
+    from strider.runtime.settings.base import HeadersSettings  # noqa: PLC0415  # `strider status` needs none
 
-    class KeySettings(ServiceSettings):
-        """Common settings, and the keys."""
-
-        PREFIX: ClassVar[str] = ""
-        headers: HeadersSettings = HeadersSettings()
-
-    known = {name: value for name, value in environment.items() if name not in STACK_VARIABLES}
-    return load_settings(KeySettings, known).settings.headers.key.get_secret_value()
+    return configured_key(environment, HeadersSettings)

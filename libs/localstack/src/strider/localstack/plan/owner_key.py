@@ -6,17 +6,12 @@ It is kept in a file of its own, because seeds that were signed with it stay on 
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Final
 
 from strider.localstack.directories import StackDirectory
 
-from .services import STACK_VARIABLES
-
-_KEY_BYTES: Final = 32
+from .key_files import configured_key, new_key, read_key, write_key
 
 
 def owner_key_file(home: StackDirectory) -> Path:
@@ -26,10 +21,7 @@ def owner_key_file(home: StackDirectory) -> Path:
 
 def read_owner_key(home: StackDirectory) -> str:
     """Return the key of the stack; empty where it has none."""
-    try:
-        return owner_key_file(home).read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
+    return read_key(owner_key_file(home))
 
 
 def provide_owner_key(home: StackDirectory, environment: Mapping[str, str]) -> str:
@@ -39,7 +31,7 @@ def provide_owner_key(home: StackDirectory, environment: Mapping[str, str]) -> s
     an invalid key.
     """
     kept = read_owner_key(home)
-    key = configured_owner_key(environment) or kept or secrets.token_hex(_KEY_BYTES)
+    key = configured_owner_key(environment) or kept or new_key()
     if key != kept:
         write_key(owner_key_file(home), key)
     return key
@@ -47,23 +39,6 @@ def provide_owner_key(home: StackDirectory, environment: Mapping[str, str]) -> s
 
 def configured_owner_key(environment: Mapping[str, str]) -> str:
     """Return the key that the environment names, or nothing; raises SettingsError for one that is invalid."""
-    from strider.runtime.settings.base import OwnerSettings, ServiceSettings  # noqa: PLC0415  # `strider status` needs none
-    from strider.runtime.settings.loader import load_settings  # noqa: PLC0415
+    from strider.runtime.settings.base import OwnerSettings  # noqa: PLC0415  # `strider status` needs none
 
-    class KeySettings(ServiceSettings):
-        """Common settings, and the key."""
-
-        PREFIX: ClassVar[str] = ""
-        owner: OwnerSettings = OwnerSettings()
-
-    known = {name: value for name, value in environment.items() if name not in STACK_VARIABLES}
-    return load_settings(KeySettings, known).settings.owner.key.get_secret_value()
-
-
-def write_key(path: Path, key: str) -> None:
-    """Write a key for this user alone; a temporary file is renamed, so that no reader sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(f"{key}\n")
-    unfinished.replace(path)
+    return configured_key(environment, OwnerSettings)
