@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.storage.objects import DeadLetterObjectStore
 from strider.storage.postgres import Postgres
+
+from .retention import repeat_passes
 
 _REFERENCED = "SELECT DISTINCT body_object FROM crawled_pages WHERE body_object >= $1 AND body_object < $2"
 
@@ -41,12 +42,8 @@ class ObjectRetentionLoop:
 
     async def run(self) -> None:
         """Run passes until cancelled."""
-        while self._keep_days:
-            await self._clock.sleep(self._interval_seconds)
-            try:
-                await self.run_once()
-            except Unavailable as failure:
-                _log.emit(log_events.OLD_DATA_KEPT, why=str(failure))
+        if self._keep_days:
+            await repeat_passes(self.run_once, clock=self._clock, interval_seconds=self._interval_seconds)
 
     async def run_once(self) -> int:
         """Delete the objects of all old days; return how many. Raises Unavailable."""

@@ -7,7 +7,7 @@ else. Rows of `urls` and `hosts` are deleted by the tombstones of their topics i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -51,6 +51,18 @@ class TableRetention:
         )
 
 
+async def repeat_passes(
+    run_once: Callable[[], Awaitable[int]], *, clock: Clock, interval_seconds: float
+) -> None:
+    """Run passes at intervals until cancelled; what a pass cannot delete now is left to the next one."""
+    while True:
+        await clock.sleep(interval_seconds)
+        try:
+            await run_once()
+        except Unavailable as failure:
+            _log.emit(log_events.OLD_DATA_KEPT, why=str(failure))
+
+
 PRODUCTS_OF_PAGES: Final = (
     "DELETE FROM products USING gone WHERE products.page_key = gone.url_key AND products.job_id = gone.job_id"
 )
@@ -77,12 +89,8 @@ class RowRetentionLoop:
 
     async def run(self) -> None:
         """Run passes until cancelled."""
-        while self._tables:
-            await self._clock.sleep(self._interval_seconds)
-            try:
-                await self.run_once()
-            except Unavailable as failure:
-                _log.emit(log_events.OLD_DATA_KEPT, why=str(failure))
+        if self._tables:
+            await repeat_passes(self.run_once, clock=self._clock, interval_seconds=self._interval_seconds)
 
     async def run_once(self) -> int:
         """Delete all rows that are too old; return how many. Raises Unavailable."""
