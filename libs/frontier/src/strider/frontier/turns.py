@@ -36,6 +36,11 @@ def flow_of(execution_id: str) -> int:
     return number + FLOWS_PER_HALF if execution_id.startswith(_RAW_RUNS) else number
 
 
+def is_raw_flow(flow: int) -> bool:
+    """Whether a flow is of raw senders."""
+    return flow >= FLOWS_PER_HALF
+
+
 def queue_number(execution_id: str, priority: int) -> int:
     """Return the number of a queue: its flow and its priority."""
     return flow_of(execution_id) * len(PRIORITIES) + priority
@@ -53,7 +58,7 @@ def flow_of_queue(queue: int) -> int:
 
 def is_of_owner(queue: int) -> bool:
     """Whether a queue is of runs that owners have named."""
-    return flow_of_queue(queue) < FLOWS_PER_HALF
+    return not is_raw_flow(flow_of_queue(queue))
 
 
 def flow_of_paces(queue: int) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
-from strider.frontier.turns import FLOWS_PER_HALF
+from strider.frontier.turns import is_raw_flow
 
 from .parsing_costs import PageSender
 
@@ -131,4 +131,4 @@ class FairQueue(Generic[T]):
 
 
 def _half_of(flow: int) -> int:
-    return int(flow >= FLOWS_PER_HALF)
+    return int(is_raw_flow(flow))

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from strider.frontier.turns import FLOWS_PER_HALF, flow_of
+from strider.frontier.turns import flow_of, is_raw_flow
 
 HALF_LIFE_SECONDS: Final = 60.0
 MAX_SENDERS: Final = 10_000
@@ -42,7 +42,7 @@ class PageSender(NamedTuple):
     @property
     def is_raw(self) -> bool:
         """Whether it is of a raw sender."""
-        return self.flow >= FLOWS_PER_HALF
+        return is_raw_flow(self.flow)
 
     @property
     def cost_keys(self) -> tuple[str, ...]:

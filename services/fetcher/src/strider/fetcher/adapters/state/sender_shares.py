@@ -18,7 +18,7 @@ from strider.contracts.generated.enums import ErrorClass
 from strider.contracts.generated.events import FetchRequested
 from strider.contracts.generated.topics import FETCH_REQUESTS
 from strider.fetcher.core import FailedFetch, FinishedRequest
-from strider.frontier.turns import FLOWS_PER_HALF, flow_of
+from strider.frontier.turns import flow_of, is_raw_flow
 from strider.messaging.ports import Record
 from strider.runtime.consumer.start_order import Claim
 from strider.runtime.shares import SharePath
@@ -39,7 +39,7 @@ def sender_path(execution_id: str) -> SharePath:
     if execution_id.startswith(RESERVED_NAMES):
         return ("crawler", "crawler's own")
     flow = flow_of(execution_id)
-    return ("owners" if flow < FLOWS_PER_HALF else "raw", flow)
+    return ("raw" if is_raw_flow(flow) else "owners", flow)
 
 
 @lru_cache(maxsize=4_096)
