@@ -11,7 +11,7 @@ from pathlib import Path
 
 from strider.localstack.directories import StackDirectory
 
-from .key_files import configured_key, new_key, read_key, write_key
+from .key_files import configured_keys, new_key, read_key, write_key
 
 
 def headers_key_file(home: StackDirectory) -> Path:
@@ -40,6 +40,4 @@ def provide_headers_key(home: StackDirectory, environment: Mapping[str, str]) ->
 
 def configured_headers_key(environment: Mapping[str, str]) -> str:
     """Return the keys that the environment names, or nothing; raises SettingsError for an invalid one."""
-    from strider.runtime.settings.base import HeadersSettings  # noqa: PLC0415  # `strider status` needs none
-
-    return configured_key(environment, HeadersSettings)
+    return configured_keys(environment).headers

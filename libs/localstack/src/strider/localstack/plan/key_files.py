@@ -1,4 +1,4 @@
-"""Files of secret keys: made once, readable for their user alone, and found in the environment instead."""
+"""Files of secret keys, readable for their user alone, and keys that the environment names."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from .services import STACK_VARIABLES
 
-if TYPE_CHECKING:
-    from strider.runtime.settings.base import HeadersSettings, OwnerSettings
-
 _KEY_BYTES: Final = 32
+
+
+class ConfiguredKeys(NamedTuple):
+    """Keys that the environment names; empty where it names none."""
+
+    owner: str
+    headers: str
 
 
 def new_key() -> str:
@@ -38,19 +42,22 @@ def write_key(path: Path, key: str) -> None:
     unfinished.replace(path)
 
 
-def configured_key(environment: Mapping[str, str], area: type[OwnerSettings | HeadersSettings]) -> str:
-    """Return the key that the environment names, or nothing; raises SettingsError for an invalid one."""
-    from pydantic import create_model  # noqa: PLC0415  # `strider status` needs none
-
-    from strider.runtime.settings.base import ServiceSettings  # noqa: PLC0415
+def configured_keys(environment: Mapping[str, str]) -> ConfiguredKeys:
+    """Return the keys that the environment names; raises SettingsError for an invalid one."""
+    from strider.runtime.settings.base import (  # noqa: PLC0415  # `strider status` needs none
+        HeadersSettings,
+        OwnerSettings,
+        ServiceSettings,
+    )
     from strider.runtime.settings.loader import load_settings  # noqa: PLC0415
 
-    class CommonSettings(ServiceSettings):
-        """Common settings, without a prefix of their own."""
+    class KeySettings(ServiceSettings):
+        """Common settings, and the keys."""
 
         PREFIX: ClassVar[str] = ""
+        owner: OwnerSettings = OwnerSettings()
+        headers: HeadersSettings = HeadersSettings()
 
-    settings = create_model("KeySettings", __base__=CommonSettings, keyed=(area, area()))
     known = {name: value for name, value in environment.items() if name not in STACK_VARIABLES}
-    found: OwnerSettings | HeadersSettings = load_settings(settings, known).settings.keyed  # type: ignore[attr-defined]  # its own
-    return found.key.get_secret_value()
+    settings = load_settings(KeySettings, known).settings
+    return ConfiguredKeys(settings.owner.key.get_secret_value(), settings.headers.key.get_secret_value())

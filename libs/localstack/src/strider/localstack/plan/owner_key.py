@@ -11,7 +11,7 @@ from pathlib import Path
 
 from strider.localstack.directories import StackDirectory
 
-from .key_files import configured_key, new_key, read_key, write_key
+from .key_files import configured_keys, new_key, read_key, write_key
 
 
 def owner_key_file(home: StackDirectory) -> Path:
@@ -39,6 +39,4 @@ def provide_owner_key(home: StackDirectory, environment: Mapping[str, str]) -> s
 
 def configured_owner_key(environment: Mapping[str, str]) -> str:
     """Return the key that the environment names, or nothing; raises SettingsError for one that is invalid."""
-    from strider.runtime.settings.base import OwnerSettings  # noqa: PLC0415  # `strider status` needs none
-
-    return configured_key(environment, OwnerSettings)
+    return configured_keys(environment).owner
