@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strider.insights.adapters.consumer import RetentionGap, contiguous_end, find_retention_gaps
+from strider.insights.adapters.consumer import RetentionGap, contiguous_end, find_retention_gaps, start_offset
 from strider.messaging.ports import TopicPartition
 
 
@@ -46,3 +46,16 @@ def test_a_log_that_starts_behind_the_committed_offset_has_a_gap(committed, begi
     holes = find_retention_gaps({place: committed}, {place: begin})
 
     assert holes == ([RetentionGap(place, committed, begin)] if found else [])
+
+
+@pytest.mark.parametrize(
+    ("committed", "begin", "start"),
+    [
+        pytest.param(None, 0, 0, id="a-new-group"),
+        pytest.param(-1, 30, 30, id="a-new-group-that-comes-late"),
+        pytest.param(10, 3, 10, id="a-group-that-has-committed"),
+    ],
+)
+def test_a_group_that_has_committed_nothing_reads_from_the_start_of_the_log(committed, begin, start):
+    """Faust drops messages at a start: the first that arrives need not be the first of the log."""
+    assert start_offset(committed, begin) == start

@@ -97,6 +97,15 @@ def find_retention_gaps(committed: Mapping[Any, int | None], begins: Mapping[Any
     ]
 
 
+def start_offset(committed: int | None, begin: int) -> int:
+    """Return where reading starts: at the log's start for a group that has never committed here.
+
+    Without it the first message that arrives would pass for the first of the log, though Faust may have
+    dropped others before it.
+    """
+    return begin if committed is None or committed < 0 else committed
+
+
 class ContiguousConsumer(Consumer):
     """Commits contiguously, rereads skipped messages, and reports what retention deleted."""
 
@@ -166,14 +175,15 @@ class ContiguousConsumer(Consumer):
         """Seek to the committed offsets; where the log starts later, report it and commit its start."""
         committed = await super().seek_to_committed()
         read = [tp for tp in committed if self.app.topics.acks_enabled_for(tp.topic)]
-        gaps = find_retention_gaps(committed, await self.earliest_offsets(*read))
+        begins = await self.earliest_offsets(*read)
+        gaps = find_retention_gaps(committed, begins)
         for gap in gaps:
             self._on_retention_gap(gap)
         passed = {TP(*gap.partition): gap.first_available for gap in gaps}
         if passed:
             await self._commit(passed)
         found = {**committed, **passed}
-        self._positions.reset({tp: found[tp] for tp in read})
+        self._positions.reset({tp: start_offset(found[tp], begins.get(tp, 0)) for tp in read})
         return found
 
     def _new_offset(self, tp: Any) -> int | None:
