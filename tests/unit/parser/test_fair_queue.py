@@ -14,11 +14,12 @@ from strider.parser.core.parsing_costs import (
     USUAL_SECONDS,
     CostHistory,
     PageSender,
+    page_sender,
 )
 
-OWNER = PageSender("crawl-1", "www.owner.test")
-OTHER_OWNER = PageSender("crawl-2", "www.other.test")
-RAW = PageSender("adhoc-1", "www.raw.test")
+OWNER = page_sender("crawl-1", "www.owner.test")
+OTHER_OWNER = page_sender("crawl-2", "www.other.test")
+RAW = page_sender("adhoc-1", "www.raw.test")
 DEADLINE = 2.0
 
 
@@ -49,7 +50,7 @@ def test_senders_share_the_time_and_not_the_pages() -> None:
 
 
 def test_owners_have_half_of_the_time_however_many_raw_runs_there_are() -> None:
-    raw = {PageSender(f"raw.{number}", f"h{number}.test"): 1.0 for number in range(100)}
+    raw = {page_sender(f"raw.{number}", f"h{number}.test"): 1.0 for number in range(100)}
 
     pages = spend(FairQueue(), {OWNER: 0.05, OTHER_OWNER: 0.05, **raw}, seconds=200)
 
@@ -59,7 +60,7 @@ def test_owners_have_half_of_the_time_however_many_raw_runs_there_are() -> None:
 
 
 def test_hosts_of_one_run_share_its_time() -> None:
-    slow = PageSender(OWNER.execution_id, "slow.owner.test")
+    slow = page_sender(OWNER.execution_id, "slow.owner.test")
 
     pages = spend(FairQueue(), {OWNER: 0.02, slow: DEADLINE}, seconds=100)
 
@@ -130,16 +131,16 @@ def test_one_page_at_the_deadline_makes_no_sender_expensive() -> None:
 def test_new_names_of_raw_runs_do_not_hide_a_host() -> None:
     costs = CostHistory(page_seconds=DEADLINE)
     for number in range(5):
-        costs.add(PageSender(f"raw.{number}", RAW.group), DEADLINE, now=0.0)
+        costs.add(page_sender(f"raw.{number}", RAW.group), DEADLINE, now=0.0)
 
-    assert costs.is_expensive(PageSender("raw.new", RAW.group), now=0.0)
+    assert costs.is_expensive(page_sender("raw.new", RAW.group), now=0.0)
 
 
 def test_raw_senders_do_not_make_the_pages_of_an_owner_expensive() -> None:
     """They choose which pages of a host are fetched for them."""
     costs = CostHistory(page_seconds=DEADLINE)
     for _ in range(5):
-        costs.add(PageSender("raw.x", OWNER.group), DEADLINE, now=0.0)
+        costs.add(page_sender("raw.x", OWNER.group), DEADLINE, now=0.0)
 
     assert not costs.is_expensive(OWNER, now=0.0)
     assert costs.expected_seconds(OWNER, now=0.0) == USUAL_SECONDS
@@ -148,7 +149,7 @@ def test_raw_senders_do_not_make_the_pages_of_an_owner_expensive() -> None:
 def test_the_memory_of_costs_is_bounded() -> None:
     costs = CostHistory(page_seconds=DEADLINE)
     for number in range(MAX_SENDERS + 10):
-        costs.add(PageSender("run", str(number)), 0.1, now=0.0)
+        costs.add(page_sender("run", str(number)), 0.1, now=0.0)
 
-    assert not costs.is_known(PageSender("run", "0"))
-    assert costs.is_known(PageSender("run", str(MAX_SENDERS)))
+    assert not costs.is_known(page_sender("run", "0"))
+    assert costs.is_known(page_sender("run", str(MAX_SENDERS)))

@@ -15,11 +15,11 @@ from strider.parser.adapters.parsing_turns import (
     ParsingTurn,
     ParsingTurns,
 )
-from strider.parser.core.parsing_costs import PageSender
+from strider.parser.core.parsing_costs import PageSender, page_sender
 from strider.parser.topology import MAX_WAITING_PAGES, PAGES_PER_WORKER
 
-OWNER = PageSender("crawl-1", "www.owner.test")
-RAW = PageSender("adhoc-1", "www.raw.test")
+OWNER = page_sender("crawl-1", "www.owner.test")
+RAW = page_sender("adhoc-1", "www.raw.test")
 DEADLINE = 2.0
 
 

@@ -27,7 +27,7 @@ from strider.crawl.page_rejections import closing_event, page_rejection
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
 from strider.messaging.ports import Record
 from strider.parser.core import ParseFailure, unreadable_page
-from strider.parser.core.parsing_costs import PageSender
+from strider.parser.core.parsing_costs import PageSender, page_sender
 from strider.parser.core.site_parser_fields import ParserAttribution, attribute_parser
 from strider.runtime.consumer.spec import ConsumerSettings
 from strider.runtime.publishing.dead_letters import HANDLER_CRASHED, HANDLER_TIMEOUT, RESULT_REFUSED
@@ -195,7 +195,7 @@ class Parser:
         if self._turns is None:
             return await self._parse(page, record)
         size_bytes = len(page.body)
-        turn = await self._turns.begin(PageSender(page.execution_id, page.group), size_bytes)
+        turn = await self._turns.begin(page_sender(page.execution_id, page.group), size_bytes)
         if turn is None:
             failure = ParseFailure(ParseOutcome.TIMED_OUT, self._turns.reason_of_refusal())
             return ParsedPage(unreadable_page(page, failure))

@@ -58,6 +58,8 @@ class ParsingTurns:
         self._queue: FairQueue[ParsingTurn] = FairQueue()
         self._waiting_bytes = 0
         self._begun: set[ParsingTurn] = set()
+        self._begun_seconds = 0.0
+        """Expected time of the pages that have begun."""
         self._unknown: set[PageSender] = set()
         """Sources of begun pages of which nothing is known: one page of each at a time."""
         self._cheap: OrderedDict[PageSender, float] = OrderedDict()
@@ -84,7 +86,8 @@ class ParsingTurns:
         if seconds is not None:
             self._costs.add(turn.source, seconds, now=now)
             self._queue.charge(turn.source, seconds - turn.expected_seconds)
-        self._begun.discard(turn)
+        self._begun.remove(turn)
+        self._begun_seconds = self._begun_seconds - turn.expected_seconds if self._begun else 0.0
         self._unknown.discard(turn.source)
         self._grant()
         self._give_up_expensive(now)
@@ -108,6 +111,7 @@ class ParsingTurns:
             if not self._costs.is_known(source):
                 self._unknown.add(source)
             self._begun.add(turn)
+            self._begun_seconds += turn.expected_seconds
             turn.granted.set_result(True)
 
     def _may_begin(self, source: PageSender) -> bool:
@@ -115,13 +119,12 @@ class ParsingTurns:
             return True
         if len(self._begun) >= self._max_begun or source in self._unknown:
             return False
-        begun_seconds = sum(turn.expected_seconds for turn in self._begun)
         expected_seconds = self._costs.expected_seconds(source, now=self._clock.monotonic())
-        return begun_seconds + expected_seconds <= MAX_BEGUN_SECONDS * self._workers
+        return self._begun_seconds + expected_seconds <= MAX_BEGUN_SECONDS * self._workers
 
     def _give_up_expensive(self, now: float) -> None:
         """Give up pages of the most expensive senders, the oldest first, while too many wait or too long."""
-        if not self._have_others_come(now):
+        if not self._costs.has_expensive or not self._have_others_come(now):
             return
         sources = {source for source, _ in self._queue}
         expenses = {source: self._costs.expense(source, now=now) for source in sources}

@@ -9,11 +9,10 @@ that is known. Pure.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Hashable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator
+from heapq import heapify, heappop, heappush
+from itertools import count
 from typing import Final, Generic, TypeVar
-
-from strider.frontier.turns import is_raw_flow
 
 from .parsing_costs import PageSender
 
@@ -22,19 +21,46 @@ T = TypeVar("T")
 
 MAX_KEPT_TIMES: Final = 1_000
 """Sharers without waiting pages whose used time is kept, for each set of sharers."""
+MAX_OUTDATED_TIMES: Final = 64
+"""Outdated times in a heap, beside as many as there are waiting sharers."""
+
+_ORDER: Final = count()
 
 
-@dataclass(slots=True)
 class FairShare(Generic[Key]):
-    """Equal shares of time among some sharers."""
+    """Equal shares of time among some sharers; which of the waiting ones is next is kept in a heap."""
 
-    _used: dict[Key, float] = field(default_factory=dict)
-    _now: float = 0.0
-    """The used time at which the sharer served last began."""
+    __slots__ = ("_heap", "_kept_times", "_now", "_used", "_waiting")
 
-    def next_of(self, waiting: Collection[Key]) -> Key:
-        """Return the one that has used least."""
-        return min(waiting, key=self._used_by)
+    def __init__(self) -> None:
+        self._used: dict[Key, float] = {}
+        self._now = 0.0
+        """The used time at which the sharer served last began."""
+        self._kept_times = MAX_KEPT_TIMES
+        self._waiting: dict[Key, float] = {}
+        """The used time by which a waiting sharer is in the heap."""
+        self._heap: list[tuple[float, int, Key]] = []
+        """Used times with a number for their order; what differs from `_waiting` is outdated."""
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def add(self, sharer: Key) -> None:
+        """Note that a sharer has something that waits."""
+        if sharer not in self._waiting:
+            self._push(sharer)
+
+    def discard(self, sharer: Key) -> None:
+        """Note that nothing of a sharer waits any more."""
+        self._waiting.pop(sharer, None)
+
+    def next(self) -> Key:
+        """Return the waiting sharer that has used least; raises IndexError where none waits."""
+        while True:
+            used, _, sharer = self._heap[0]
+            if self._waiting.get(sharer) == used:
+                return sharer
+            heappop(self._heap)
 
     def serve(self, sharer: Key) -> None:
         """Note that a sharer is served now: no later one has used less."""
@@ -43,19 +69,31 @@ class FairShare(Generic[Key]):
     def charge(self, sharer: Key, seconds: float) -> None:
         """Charge a time, or give some back."""
         self._used[sharer] = self._used_by(sharer) + seconds
-        if len(self._used) > MAX_KEPT_TIMES:
+        if sharer in self._waiting:
+            self._push(sharer)
+        if len(self._used) > self._kept_times:
             self._used = {key: used for key, used in self._used.items() if used > self._now}
+            self._kept_times = max(MAX_KEPT_TIMES, 2 * len(self._used))
+
+    def _push(self, sharer: Key) -> None:
+        used = self._waiting[sharer] = self._used_by(sharer)
+        heappush(self._heap, (used, next(_ORDER), sharer))
+        if len(self._heap) > MAX_OUTDATED_TIMES + 2 * len(self._waiting):
+            self._heap = [(used, next(_ORDER), key) for key, used in self._waiting.items()]
+            heapify(self._heap)
 
     def _used_by(self, sharer: Key) -> float:
         return max(self._used.get(sharer, 0.0), self._now)
 
 
-@dataclass(slots=True)
 class _Flow(Generic[T]):
     """Waiting pages of one flow, by host group."""
 
-    groups: dict[str, deque[tuple[PageSender, T]]] = field(default_factory=dict)
-    share: FairShare[str] = field(default_factory=FairShare)
+    __slots__ = ("groups", "share")
+
+    def __init__(self) -> None:
+        self.groups: dict[str, deque[tuple[PageSender, T]]] = {}
+        self.share: FairShare[str] = FairShare()
 
 
 class FairQueue(Generic[T]):
@@ -63,10 +101,9 @@ class FairQueue(Generic[T]):
 
     def __init__(self) -> None:
         self._flows: dict[int, _Flow[T]] = {}
-        self._waiting: tuple[set[int], set[int]] = (set(), set())
-        """Flows with waiting pages, of owners and of raw senders."""
         self._halves: FairShare[int] = FairShare()
         self._shares: tuple[FairShare[int], FairShare[int]] = (FairShare(), FairShare())
+        """Of the flows of owners, and of raw senders."""
         self._count = 0
 
     def __len__(self) -> int:
@@ -80,55 +117,56 @@ class FairQueue(Generic[T]):
 
     def put(self, source: PageSender, item: T) -> None:
         """Add a page behind those of its flow and group."""
-        number = source.flow
-        flow = self._flows.setdefault(number, _Flow())
+        flow = self._flow(source)
         flow.groups.setdefault(source.group, deque()).append((source, item))
-        self._waiting[_half_of(number)].add(number)
+        flow.share.add(source.group)
+        self._shares[source.is_raw].add(source.flow)
+        self._halves.add(source.is_raw)
         self._count += 1
 
     def next_source(self) -> PageSender | None:
         """Return the source of the page that comes next; None where none waits."""
-        halves = [half for half in (0, 1) if self._waiting[half]]
-        if not halves:
+        if not self._count:
             return None
-        half = self._halves.next_of(halves)
-        flow = self._flows[self._shares[half].next_of(self._waiting[half])]
-        return flow.groups[flow.share.next_of(flow.groups)][0][0]
+        flow = self._flows[self._shares[self._halves.next()].next()]
+        return flow.groups[flow.share.next()][0][0]
 
     def take(self, source: PageSender) -> T:
         """Remove the first page of the group of a source, which is served now, and return it."""
-        number = source.flow
-        flow = self._flows[number]
-        self._halves.serve(_half_of(number))
-        self._shares[_half_of(number)].serve(number)
+        flow = self._flows[source.flow]
+        self._halves.serve(source.is_raw)
+        self._shares[source.is_raw].serve(source.flow)
         flow.share.serve(source.group)
         _, item = flow.groups[source.group].popleft()
-        self._forget_if_empty(source)
-        self._count -= 1
+        self._count_removed(source, flow)
         return item
 
     def remove(self, source: PageSender, item: T) -> None:
         """Remove one page, whatever its place."""
-        self._flows[source.flow].groups[source.group].remove((source, item))
-        self._forget_if_empty(source)
-        self._count -= 1
+        flow = self._flows[source.flow]
+        flow.groups[source.group].remove((source, item))
+        self._count_removed(source, flow)
 
     def charge(self, source: PageSender, seconds: float) -> None:
         """Charge the sharers of a source."""
-        number = source.flow
-        half = _half_of(number)
-        self._halves.charge(half, seconds)
-        self._shares[half].charge(number, seconds)
-        self._flows.setdefault(number, _Flow()).share.charge(source.group, seconds)
+        self._halves.charge(source.is_raw, seconds)
+        self._shares[source.is_raw].charge(source.flow, seconds)
+        self._flow(source).share.charge(source.group, seconds)
 
-    def _forget_if_empty(self, source: PageSender) -> None:
-        number = source.flow
-        flow = self._flows[number]
-        if not flow.groups[source.group]:
-            del flow.groups[source.group]
-        if not flow.groups:
-            self._waiting[_half_of(number)].discard(number)
+    def _flow(self, source: PageSender) -> _Flow[T]:
+        flow = self._flows.get(source.flow)
+        if flow is None:
+            flow = self._flows[source.flow] = _Flow()
+        return flow
 
-
-def _half_of(flow: int) -> int:
-    return int(is_raw_flow(flow))
+    def _count_removed(self, source: PageSender, flow: _Flow[T]) -> None:
+        self._count -= 1
+        if flow.groups[source.group]:
+            return
+        del flow.groups[source.group]
+        flow.share.discard(source.group)
+        if flow.groups:
+            return
+        self._shares[source.is_raw].discard(source.flow)
+        if not self._shares[source.is_raw]:
+            self._halves.discard(source.is_raw)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from strider.frontier.turns import flow_of, is_raw_flow
@@ -28,32 +29,31 @@ OWNER_SHARE: Final = 0.75
 
 
 class PageSender(NamedTuple):
-    """Run and host group of a page."""
+    """Run and host group of a page, with what follows from them; made by `page_sender`."""
 
     execution_id: str
     group: str
     """Its host group."""
+    flow: int
+    """The flow of its run, as in the scheduler."""
+    is_raw: bool
+    """Whether it is of a raw sender."""
+    cost_keys: tuple[str, ...]
+    """The names by which its cost is counted.
 
-    @property
-    def flow(self) -> int:
-        """Return the flow of its run, as in the scheduler."""
-        return flow_of(self.execution_id)
+    Names of raw runs cost nothing, so a host counts by itself too; on a host of an owner's run only what
+    that run has seen counts.
+    """
 
-    @property
-    def is_raw(self) -> bool:
-        """Whether it is of a raw sender."""
-        return is_raw_flow(self.flow)
 
-    @property
-    def cost_keys(self) -> tuple[str, ...]:
-        """Return the names by which its cost is counted.
-
-        Names of raw runs cost nothing, so a host counts by itself too; on a host of an owner's run only what
-        that run has seen counts.
-        """
-        if self.is_raw:
-            return f"raw {self.execution_id}", f"raw-host {self.group}"
-        return (f"owner {self.execution_id} {self.group}",)
+@lru_cache(maxsize=4_096)
+def page_sender(execution_id: str, group: str) -> PageSender:
+    """Return the sender of the pages of a run and host group."""
+    flow = flow_of(execution_id)
+    if is_raw_flow(flow):
+        keys: tuple[str, ...] = f"raw {execution_id}", f"raw-host {group}"
+        return PageSender(execution_id, group, flow, is_raw=True, cost_keys=keys)
+    return PageSender(execution_id, group, flow, is_raw=False, cost_keys=(f"owner {execution_id} {group}",))
 
 
 class _Cost(NamedTuple):
@@ -69,15 +69,26 @@ class CostHistory:
         """`page_seconds` is the deadline of a page."""
         self._page_seconds = page_seconds
         self._costs: OrderedDict[str, _Cost] = OrderedDict()
+        self._expensive: set[str] = set()
+        """Senders that were expensive after their last page: only these may be so now."""
 
     def add(self, source: PageSender, seconds: float, *, now: float) -> None:
         """Add the cost of a page."""
         for sender in source.cost_keys:
             before = self._cost(sender, now)
-            self._costs[sender] = _Cost(before.seconds + seconds, before.pages + 1, now)
+            cost = self._costs[sender] = _Cost(before.seconds + seconds, before.pages + 1, now)
             self._costs.move_to_end(sender)
+            if self._is_over(cost, is_raw=source.is_raw):
+                self._expensive.add(sender)
+            else:
+                self._expensive.discard(sender)
         while len(self._costs) > MAX_SENDERS:
-            self._costs.popitem(last=False)
+            self._expensive.discard(self._costs.popitem(last=False)[0])
+
+    @property
+    def has_expensive(self) -> bool:
+        """Whether the pages of any sender may cost too much."""
+        return bool(self._expensive)
 
     def expected_seconds(self, source: PageSender, *, now: float) -> float:
         """Return what a page will cost by the most expensive of its senders."""
@@ -94,16 +105,14 @@ class CostHistory:
 
     def expense(self, source: PageSender, *, now: float) -> float:
         """Return the seconds that the most expensive of its senders has cost lately; 0 where none is."""
-        share = RAW_SHARE if source.is_raw else OWNER_SHARE
-        return max(
-            (
-                cost.seconds
-                for cost in self._known(source, now)
-                if cost.seconds >= MIN_DEADLINES * self._page_seconds
-                and cost.seconds >= share * self._page_seconds * cost.pages
-            ),
-            default=0.0,
-        )
+        if self._expensive.isdisjoint(source.cost_keys):
+            return 0.0
+        costs = (cost for cost in self._known(source, now) if self._is_over(cost, is_raw=source.is_raw))
+        return max((cost.seconds for cost in costs), default=0.0)
+
+    def _is_over(self, cost: _Cost, *, is_raw: bool) -> bool:
+        share = RAW_SHARE if is_raw else OWNER_SHARE
+        return cost.seconds >= self._page_seconds * max(MIN_DEADLINES, share * cost.pages)
 
     def _known(self, source: PageSender, now: float) -> Iterable[_Cost]:
         return (self._cost(sender, now) for sender in source.cost_keys if sender in self._costs)
