@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from strider.messaging.effects import Subscription
 from strider.messaging.ports import GroupSpec, Record, TopicPartition
 
-from .messages import AssignedPartition, BatchQueue, InFlightBatch, InFlightMessage, record_size
+from .messages import AssignedPartition, BatchQueue, InFlightBatch, InFlightMessage, Part, record_size
 from .partitions import SHARD
 from .pauses import Pauses
 from .spec import ConsumerSettings
@@ -74,30 +74,31 @@ class MessageBuffer:
     ) -> None:
         """Order what was read by key or batch, and pass on what may start."""
         ready: list[InFlightMessage] = []
-        parts: dict[str, list[tuple[AssignedPartition, Record]]] = {}
+        batched: dict[str, list[Part]] = {}
         for name, records in batches.items():
             partition = assigned.get(name)
             if partition is None:
                 continue  # revoked while it was being read; the next owner reads it again
-            self._count(partition, records)
+            parts = [(partition, record, record_size(record)) for record in records]
+            self._count(partition, parts)
             if SHARD in partition.hold_reasons:
-                partition.deferred.extend(records)
+                partition.deferred.extend(parts)
             elif partition.subscription.batch_handler is not None:
-                parts.setdefault(name.topic, []).extend((partition, record) for record in records)
+                batched.setdefault(name.topic, []).extend(parts)
             else:
-                _order_by_key(partition, records, ready)
-        for topic, together in parts.items():
+                _order_by_key(partition, parts, ready)
+        for topic, together in batched.items():
             self._queue_batch(topic, together, ready)
         self._pool.add_all(ready)
 
     def add_deferred(self, partition: AssignedPartition) -> None:
         """Pass on what was read before the shard was ready."""
-        records, partition.deferred = partition.deferred, []
+        parts, partition.deferred = partition.deferred, []
         ready: list[InFlightMessage] = []
         if partition.subscription.batch_handler is None:
-            _order_by_key(partition, records, ready)
-        elif records:
-            self._queue_batch(partition.name.topic, [(partition, record) for record in records], ready)
+            _order_by_key(partition, parts, ready)
+        elif parts:
+            self._queue_batch(partition.name.topic, parts, ready)
         self._pool.add_all(ready)
 
     def on_done(self, message: InFlightMessage) -> None:
@@ -117,30 +118,28 @@ class MessageBuffer:
         if self.has_capacity():
             self.can_read.set()
 
-    def _count(self, partition: AssignedPartition, records: Sequence[Record]) -> None:
+    def _count(self, partition: AssignedPartition, parts: Sequence[Part]) -> None:
         size_bytes = 0
-        for record in records:
+        for _, record, record_bytes in parts:
             partition.offsets.add(record.offset)
-            size_bytes += record_size(record)
-        partition.in_flight_messages += len(records)
+            size_bytes += record_bytes
+        partition.in_flight_messages += len(parts)
         partition.in_flight_bytes += size_bytes
-        self.message_count += len(records)
+        self.message_count += len(parts)
         self.size_bytes += size_bytes
 
-    def _queue_batch(
-        self, topic: str, parts: Sequence[tuple[AssignedPartition, Record]], ready: list[InFlightMessage]
-    ) -> None:
+    def _queue_batch(self, topic: str, parts: Sequence[Part], ready: list[InFlightMessage]) -> None:
         batch = InFlightBatch(parts, self._queues[topic])
         if self._queues[topic].acquire(batch):
             ready.append(batch)
 
 
 def _order_by_key(
-    partition: AssignedPartition, records: Sequence[Record], ready: list[InFlightMessage]
+    partition: AssignedPartition, parts: Sequence[Part], ready: list[InFlightMessage]
 ) -> None:
     enter, keeps_order = partition.key_ordering.acquire, partition.subscription.is_ordered_by_key
-    for record in records:
-        message = InFlightMessage(partition, record)
+    for _, record, size_bytes in parts:
+        message = InFlightMessage(partition, record, size_bytes)
         if not keeps_order or enter(record.key, message):
             ready.append(message)
 

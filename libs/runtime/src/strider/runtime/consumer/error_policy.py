@@ -115,7 +115,7 @@ class ErrorPolicy:
         for each in given_up:
             assert each.failure is not None
             self._log_dead_letter(each, each.failure)
-        refused = {(id(partition), record.offset) for (partition, record), _ in bad}
+        refused = {(id(part[0]), part[1].offset) for part, _ in bad}
         rest = [part for part in batch.parts if (id(part[0]), part[1].offset) not in refused]
         self._replace(batch, [*([batch.part(rest)] if rest else []), *given_up])
 

@@ -57,7 +57,7 @@ class AssignedPartition:
     in_flight_bytes: int = 0
     hold_reasons: set[str] = field(default_factory=set)
     """Why it is not read now: a shard that is not ready, an unknown schema, a loss …"""
-    deferred: list[Record] = field(default_factory=list)
+    deferred: list[Part] = field(default_factory=list)
     """Records read before the shard was ready."""
     started_up_to: int = -1
     """Highest offset that was started."""
@@ -83,8 +83,8 @@ class AssignedPartition:
         self.started_up_to = max(self.started_up_to, offset)
 
 
-Part = tuple[AssignedPartition, Record]
-"""A record, with the partition that it came from."""
+Part = tuple[AssignedPartition, Record, int]
+"""A record, with the partition that it came from and its size."""
 
 
 class InFlightMessage:
@@ -108,10 +108,10 @@ class InFlightMessage:
         "was_searched_for",
     )
 
-    def __init__(self, partition: AssignedPartition, record: Record) -> None:
+    def __init__(self, partition: AssignedPartition, record: Record, size_bytes: int) -> None:
         self.partition = partition
         self.record = record
-        self.size_bytes = record_size(record)
+        self.size_bytes = size_bytes
         self.stage = MessageStage.HANDLE
         self.effects: Effects = NO_EFFECTS
         self.headers: tuple[Header, ...] = ()
@@ -189,10 +189,10 @@ class InFlightBatch(InFlightMessage):
     __slots__ = ("parts", "queue")
 
     def __init__(self, parts: Sequence[Part], queue: BatchQueue) -> None:
-        super().__init__(*parts[0])
+        partition, record, _ = parts[0]
+        super().__init__(partition, record, sum([part[2] for part in parts]))
         self.parts = parts
         self.queue = queue
-        self.size_bytes = sum(record_size(record) for _, record in parts)
 
     @property
     def message_count(self) -> int:
@@ -203,23 +203,23 @@ class InFlightBatch(InFlightMessage):
     def cause(self) -> str:
         """Identity of all its records, that the ids of its events derive from."""
         digest = blake2b(digest_size=16)
-        for partition, record in self.parts:
+        for partition, record, _ in self.parts:
             digest.update(f"{partition.name.partition}:{record.offset},".encode())
         return f"{self.partition.name.topic}:{digest.hexdigest()}"
 
     @property
     def is_closed(self) -> bool:
         """Whether another member owns one of its partitions now."""
-        return any(partition.is_closed for partition, _ in self.parts)
+        return any(part[0].is_closed for part in self.parts)
 
     @property
     def can_start(self) -> bool:
         """Whether any of its records may be started."""
-        return any(partition.can_start(record.offset) for partition, record in self.parts)
+        return any(partition.can_start(record.offset) for partition, record, _ in self.parts)
 
     def partitions(self) -> tuple[AssignedPartition, ...]:
         """Return the partitions that it came from."""
-        return tuple({id(partition): partition for partition, _ in self.parts}.values())
+        return tuple({id(part[0]): part[0] for part in self.parts}.values())
 
     def startable(self) -> InFlightMessage | None:
         """Return what of it, or its successor, may still be started: one shard must not stop the others."""
@@ -235,7 +235,7 @@ class InFlightBatch(InFlightMessage):
 
     def mark_started(self) -> None:
         """Record in its partitions that it was started."""
-        for partition, record in self.parts:
+        for partition, record, _ in self.parts:
             partition.mark_started(record.offset)
 
     def split(self) -> Iterator[InFlightBatch]:
@@ -253,10 +253,10 @@ class InFlightBatch(InFlightMessage):
 
     def finish(self) -> InFlightMessage | None:
         """Mark it as done; return the batch that may start now."""
-        for partition, record in self.parts:
+        for partition, record, size_bytes in self.parts:
             partition.offsets.complete(record.offset)
             partition.in_flight_messages -= 1
-            partition.in_flight_bytes -= record_size(record)
+            partition.in_flight_bytes -= size_bytes
         return self.queue.release()
 
 

@@ -169,7 +169,7 @@ class Pipeline:
         failure = message.failure
         assert failure is not None
         if isinstance(message, InFlightBatch) and message.message_count > 1:
-            records = [record for _, record in message.parts]
+            records = [part[1] for part in message.parts]
             dead_letter = self._ports.dead_letters.range_event(records, failure)
             return await self._give_up(message, dead_letter, records)
         dead_letter = await self._ports.dead_letters.dead_letter(

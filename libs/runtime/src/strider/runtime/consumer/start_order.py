@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from strider.messaging.ports import Clock, Record
 from strider.runtime.shares import SharePath, Shares
@@ -64,8 +63,7 @@ class KeyOrdering(Generic[T]):
         return len(self._queues)
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """The share of the places that a message needs."""
 
     path: SharePath
@@ -125,10 +123,8 @@ class FirstComeOrder:
         return iter(self._ready)
 
 
-@dataclass(frozen=True, slots=True)
-class _WaitingClaim:
+class _WaitingMessage(NamedTuple):
     message: InFlightMessage
-    claim: Claim
     give_up_at: float
 
 
@@ -141,7 +137,7 @@ class SharedOrder:
         self.shares = Shares(places, divisors=PLACE_DIVISORS)
         self._claim_of = claim_of
         self._clock = clock
-        self._waiting: dict[SharePath, deque[_WaitingClaim]] = {}
+        self._waiting: dict[SharePath, deque[_WaitingMessage]] = {}
         """By path; the one that was served last comes last."""
         self._count = 0
         self._started: dict[InFlightMessage, SharePath] = {}
@@ -149,8 +145,11 @@ class SharedOrder:
     def add(self, message: InFlightMessage) -> None:
         """Add a message that may start, or start again."""
         claim = self._claim_of(message.record)
-        waiting = _WaitingClaim(message, claim, self._clock.monotonic() + claim.max_wait_seconds)
-        self._waiting.setdefault(claim.path, deque()).append(waiting)
+        waiting = _WaitingMessage(message, self._clock.monotonic() + claim.max_wait_seconds)
+        queue = self._waiting.get(claim.path)
+        if queue is None:
+            queue = self._waiting[claim.path] = deque()
+        queue.append(waiting)
         self._count += 1
 
     def pop(self) -> InFlightMessage | None:
@@ -180,6 +179,8 @@ class SharedOrder:
         return (waiting.message for queue in self._waiting.values() for waiting in queue)
 
     def _next_path(self) -> SharePath | None:
+        if not self._waiting:
+            return None
         now, shares = self._clock.monotonic(), self.shares
         best: SharePath | None = None
         least: tuple[int, ...] = ()
