@@ -1,68 +1,106 @@
-"""Results of the client library for a message, as its appender gets them."""
+"""Messages that wait for space in a partition's batch do so one after the other, and not for ever."""
 
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
+from typing import Any
 
-import pytest
-from aiokafka import AIOKafkaProducer
-from aiokafka.errors import MessageSizeTooLargeError, NotLeaderForPartitionError
-from aiokafka.structs import TopicPartition
+from aiokafka.errors import KafkaTimeoutError
 
-from strider.contracts import EncodeError
-from strider.messaging.errors import Unavailable
-from strider.messaging.kafka.patches.fast_append import install_metadata_futures
-from strider.messaging.ports import RecordMetadata
-
-PLACE = TopicPartition("pages", 3)
+from strider.messaging.kafka.patches.fast_append import append_message
+from strider.messaging.ports import OutgoingMessage
 
 
-class Wire:
-    """A producer that has no broker, and what was noted of its failures."""
+class FullAccumulator:
+    """Batches that are full until `space` is set."""
 
     def __init__(self) -> None:
-        self.noted: list[BaseException] = []
-        self.producer = AIOKafkaProducer(bootstrap_servers="nowhere:9")
-        self.accumulator = self.producer._message_accumulator
-        install_metadata_futures(self.producer, self.noted.append)
+        self.space = asyncio.Event()
+        self.waiting = 0
+        self.most_waiting = 0
+        self.appended: list[bytes] = []
 
-    async def add(self) -> asyncio.Future[RecordMetadata]:
-        answer: asyncio.Future[RecordMetadata] = await self.accumulator.add_message(PLACE, b"k", b"v", 1.0)
-        return answer
-
-    async def close(self) -> None:
-        self.accumulator._batches.clear()
-        await self.producer.stop()
-
-
-async def test_each_message_of_a_batch_learns_its_own_place() -> None:
-    wire = Wire()
-    answers = [await wire.add() for _ in range(3)]
-    (batch,) = wire.accumulator._batches[PLACE]
-    answers[1].cancel()  # cancelled: the others must get theirs all the same
-    batch.done(base_offset=40)
-
-    assert await answers[0] == RecordMetadata("pages", 3, 40)
-    assert await answers[2] == RecordMetadata("pages", 3, 42)
-    assert wire.noted == []
-    await wire.close()
+    async def add_message(self, place: Any, key: Any, value: bytes, timeout: float, headers: Any) -> Any:  # noqa: ASYNC109
+        self.waiting += 1
+        self.most_waiting = max(self.most_waiting, self.waiting)
+        try:
+            async with asyncio.timeout(timeout):
+                await self.space.wait()
+        except TimeoutError:
+            raise KafkaTimeoutError from None
+        finally:
+            self.waiting -= 1
+        self.appended.append(value)
+        return asyncio.get_running_loop().create_future()
 
 
-REFUSALS = [(NotLeaderForPartitionError(), Unavailable), (MessageSizeTooLargeError(), EncodeError)]
+def a_producer(*, timeout_ms: int) -> Any:
+    return SimpleNamespace(
+        _metadata=SimpleNamespace(_partitions={"t": {0: None}}),
+        _message_accumulator=FullAccumulator(),
+        _request_timeout_ms=timeout_ms,
+    )
 
 
-@pytest.mark.parametrize(("error", "ours"), REFUSALS)
-async def test_a_refused_batch_raises_our_error_and_breaks_the_producer(
-    error: Exception, ours: type[Exception]
-) -> None:
-    wire = Wire()
-    answers = [await wire.add() for _ in range(2)]
-    (batch,) = wire.accumulator._batches[PLACE]
-    batch.drain_ready()
-    batch.failure(error)
+async def until_waiting(accumulator: FullAccumulator) -> None:
+    async with asyncio.timeout(5):
+        while not accumulator.waiting:
+            await asyncio.sleep(0)
 
-    for answer in answers:
-        with pytest.raises(ours):
-            await answer
-    assert [type(each) for each in wire.noted] == [type(error)] * 2
-    await wire.close()
+
+async def test_one_message_waits_for_space_and_the_others_for_their_turn_in_order() -> None:
+    producer = a_producer(timeout_ms=60_000)
+    values = [str(number).encode() for number in range(20)]
+    sends = [
+        asyncio.ensure_future(append_message(producer, OutgoingMessage("t", b"k", value, partition=0)))
+        for value in values
+    ]
+    accumulator: FullAccumulator = producer._message_accumulator
+    await until_waiting(accumulator)
+    accumulator.space.set()
+    await asyncio.gather(*sends)
+
+    assert accumulator.most_waiting == 1
+    assert accumulator.appended == values
+
+
+async def test_a_message_that_was_cancelled_holds_no_turn() -> None:
+    producer = a_producer(timeout_ms=60_000)
+    first, second = (
+        asyncio.ensure_future(append_message(producer, OutgoingMessage("t", b"k", value, partition=0)))
+        for value in (b"1", b"2")
+    )
+    accumulator: FullAccumulator = producer._message_accumulator
+    await until_waiting(accumulator)
+    first.cancel()
+    accumulator.space.set()
+    await second
+
+    assert accumulator.appended == [b"2"]
+
+
+async def test_all_that_wait_fail_at_the_request_timeout() -> None:
+    producer = a_producer(timeout_ms=1)
+    sends = [append_message(producer, OutgoingMessage("t", b"k", b"v", partition=0)) for _ in range(5)]
+
+    found = await asyncio.gather(*sends, return_exceptions=True)
+
+    assert [type(each) for each in found] == [KafkaTimeoutError] * 5
+
+
+async def test_other_partitions_do_not_wait() -> None:
+    other = OutgoingMessage("t", b"k", b"other", partition=1)
+    producer = a_producer(timeout_ms=60_000)
+    producer._metadata._partitions["t"][1] = None
+    blocked = asyncio.ensure_future(append_message(producer, OutgoingMessage("t", b"k", b"v", partition=0)))
+    accumulator: FullAccumulator = producer._message_accumulator
+    await until_waiting(accumulator)
+    beside = asyncio.ensure_future(append_message(producer, other))
+    async with asyncio.timeout(5):
+        while accumulator.waiting < 2:
+            await asyncio.sleep(0)
+    accumulator.space.set()
+    await asyncio.gather(blocked, beside)
+
+    assert sorted(accumulator.appended) == [b"other", b"v"]

@@ -134,9 +134,7 @@ class MessageBuffer:
             ready.append(batch)
 
 
-def _order_by_key(
-    partition: AssignedPartition, parts: Sequence[Part], ready: list[InFlightMessage]
-) -> None:
+def _order_by_key(partition: AssignedPartition, parts: Sequence[Part], ready: list[InFlightMessage]) -> None:
     enter, keeps_order = partition.key_ordering.acquire, partition.subscription.is_ordered_by_key
     for _, record, size_bytes in parts:
         message = InFlightMessage(partition, record, size_bytes)

@@ -1,8 +1,9 @@
 """Direct append to the client library's accumulator, with futures of RecordMetadata.
 
 The library's own `send` looks up metadata twice, measures each message again and logs it, and its result had
-to be converted by a second future: together as much as encoding an event. Like `internals`, this holds for
-AIOKAFKA_VERSION. It decides nothing but the partition of a key.
+to be converted by a second future: together as much as encoding an event. Messages that wait for space in a
+batch do so one after the other, for the same reason. Like `internals`, this holds for AIOKAFKA_VERSION. It
+decides nothing but the partition of a key.
 """
 
 # ruff: noqa: SLF001  # reaching inside is what this file is for
@@ -13,15 +14,17 @@ import asyncio
 import random
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
-from aiokafka.errors import UnknownTopicOrPartitionError
+from aiokafka.errors import KafkaTimeoutError, UnknownTopicOrPartitionError
 from aiokafka.structs import TopicPartition
 
 from strider.contracts.partitioning import key_partition
 from strider.messaging.errors import InfrastructureError
 from strider.messaging.kafka.error_mapping import map_error
 from strider.messaging.ports import OutgoingMessage, RecordMetadata
+
+_TURNS_ATTRIBUTE: Final = "append_turns"
 
 
 class RecordMetadataFuture(asyncio.Future[RecordMetadata]):
@@ -65,14 +68,39 @@ async def append_message(producer: Any, message: OutgoingMessage) -> asyncio.Fut
         partition = _partition_for(message.key, len(known))
     elif partition not in known:
         raise InfrastructureError(f"{topic} has {len(known)} partitions, there is no {partition}")
-    queued: asyncio.Future[RecordMetadata] = await producer._message_accumulator.add_message(
-        TopicPartition(topic, partition),
-        message.key,
-        message.value,
-        producer._request_timeout_ms / 1000,
-        headers=list(message.headers),
-    )
+    place = TopicPartition(topic, partition)
+    turn = _turns_of(producer).setdefault(place, asyncio.Lock())
+    within_seconds = producer._request_timeout_ms / 1000
+    if turn.locked():
+        began = asyncio.get_running_loop().time()
+        await _wait_for_turn(turn, within_seconds)
+        within_seconds -= asyncio.get_running_loop().time() - began
+    else:
+        await turn.acquire()
+    try:
+        queued: asyncio.Future[RecordMetadata] = await producer._message_accumulator.add_message(
+            place, message.key, message.value, within_seconds, headers=list(message.headers)
+        )
+    finally:
+        turn.release()
     return queued
+
+
+async def _wait_for_turn(turn: asyncio.Lock, within_seconds: float) -> None:
+    try:
+        async with asyncio.timeout(within_seconds):
+            await turn.acquire()
+    except TimeoutError:
+        raise KafkaTimeoutError from None
+
+
+def _turns_of(producer: Any) -> dict[TopicPartition, asyncio.Lock]:
+    """Return the turns at the partitions' batches: else a hundred messages wake up for each full batch."""
+    turns: dict[TopicPartition, asyncio.Lock] | None = getattr(producer, _TURNS_ATTRIBUTE, None)
+    if turns is None:
+        turns = {}
+        setattr(producer, _TURNS_ATTRIBUTE, turns)
+    return turns
 
 
 async def _lookup_partitions(producer: Any, topic: str) -> Any:
