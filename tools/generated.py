@@ -82,9 +82,9 @@ def _processes() -> dict[Path, str]:
 
 
 def _log_events() -> dict[Path, str]:
-    from strider.runtime.observability.log_events_page import render_log_events  # noqa: PLC0415
+    import log_event_pages  # noqa: PLC0415  # a neighbour of this file
 
-    return {ROOT / "docs" / "operations" / "log-events.md": render_log_events()}
+    return {log_event_pages.PAGE: log_event_pages.render()}
 
 
 def _security() -> dict[Path, str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from strider.api import log_events
 from strider.contracts.generated.topics import (
     ECHO_DLQ,
     ECHOES,
@@ -22,7 +23,6 @@ from strider.localstack.servers.probes import run_sync
 from strider.messaging.kafka import KafkaConnection
 from strider.messaging.topics import apply_topics
 from strider.runtime.consumer.spec import ConsumerSettings
-from strider.runtime.observability import log_events
 from strider.storage.migrations import upgrade
 from strider.testing.kafka_cluster import KafkaCluster, start_cluster
 from strider.testing.stack import ServerStack, create_database, drop_database, temp_server_directory

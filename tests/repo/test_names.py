@@ -37,15 +37,24 @@ RULES: dict[Rule, dict[str, str]] = {
     sentences.riddles_in_prose: {"docs/glossary.yaml": GLOSSARY, "docs/x.md": "for whoever reads this"},
     sentences.wide_prose: {"docs/x.md": "word " * 30},
     sentences.undeclared_log_events: {SOURCE: "_log.info('Partition revoked')"},
-    sentences.odd_log_events: {"libs/a/src/strider/a/log_events.py": "X = _info('Wish Heard', 'A meaning.')"},
+    sentences.odd_log_events: {
+        "libs/a/src/strider/a/log_events.py": "X: Final = info('Wish Heard', 'A meaning.')"
+    },
     sentences.log_events_never_emitted: {
-        "libs/a/src/strider/a/log_events.py": "PAGE_READ: Final = _info('Page read', 'A meaning.')\n"
+        "libs/a/src/strider/a/log_events.py": "PAGE_READ: Final = info('Page read', 'A meaning.')\n"
         "PAGE_LOST: Final = LogEvent('Page lost', 'info', 'A meaning.')",
         SOURCE: "_log.emit(log_events.PAGE_READ)",
     },
+    sentences.log_events_of_other_members: {
+        "libs/a/src/strider/a/log_events.py": "PAGE_READ: Final = info('Page read', 'A meaning.')\n"
+        "PAGE_LOST: Final = info('Page lost', 'A meaning.')\n"
+        "PAGE_GONE: Final = info('Page gone', 'A meaning.')",
+        SOURCE: "_log.emit(log_events.PAGE_LOST if lost else log_events.PAGE_GONE)",
+        "libs/b/src/strider/b/x.py": "_log.emit(a_events.PAGE_READ)\n_log.emit(a_events.PAGE_GONE)",
+    },
     sentences.misnamed_log_events: {
-        "libs/a/src/strider/a/log_events.py": "PAGE_READ: Final = _info('Page read', 'A meaning.')\n"
-        "A_PAGE_READ: Final = _info('Page read in {seconds}', 'A meaning.')\n"
+        "libs/a/src/strider/a/log_events.py": "PAGE_READ: Final = info('Page read', 'A meaning.')\n"
+        "A_PAGE_READ: Final = info('Page read in {seconds}', 'A meaning.')\n"
         "PAGE_GONE: Final = LogEvent('Page lost', 'info', 'A meaning.')",
     },
     documents.dead_links: {"docs/x.md": "# Here\n\nsee [there](#nowhere)"},

@@ -16,7 +16,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from strider.runtime.observability import log_events
+from strider.api import log_events
 from strider.testing.owner import OWNER_SETTINGS
 from strider.testing.site.plan import page_html, sentences
 from tests.processes.waiting import until

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 import pytest
 
+from strider.api import log_events
 from strider.contracts import TOPICS
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
@@ -29,7 +30,6 @@ from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import TopicPartition
 from strider.messaging.topics import apply_topics
 from strider.runtime.clocks import SystemClock
-from strider.runtime.observability import log_events
 from strider.storage.postgres import Postgres
 from strider.storage.redis import RedisOptions, connect
 from strider.testing.faulty_tcp_proxy import faulty_tcp_proxy

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from strider.runtime.observability import log_events
+from strider.api import log_events
+from strider.runtime.observability import log_events as runtime_events
 from tests.figures import record_figure
 from tests.integration.examples.processes import ServiceProcess
 from tests.integration.examples.test_telemetry import closed_port
@@ -45,7 +46,7 @@ class RunningApi:
         self.process = ServiceProcess("api", nowhere, log, settings)
         place = urlsplit(str(self.process.wait_for_event(log_events.API_LISTENING.text)["url"]))
         self.port = place.port or 0
-        health = self.process.wait_for_event(log_events.HEALTH_SERVER_STARTED.text)["url"]
+        health = self.process.wait_for_event(runtime_events.HEALTH_SERVER_STARTED.text)["url"]
         self.health_port = urlsplit(str(health)).port or 0
 
     def errors(self) -> list[str]:

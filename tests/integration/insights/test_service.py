@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import FETCHES_COMPLETED, PAGES_SETTLED
+from strider.insights import log_events
 from strider.insights.adapters.application import APPLICATION_NAME
 from strider.insights.adapters.host_table import CHANGELOG_TOPIC
 from strider.messaging.compacted_table import CompactedTableReader
@@ -24,7 +25,7 @@ from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import TopicPartition
 from strider.messaging.topics.admin import TopicAdmin
 from strider.runtime.clocks import SystemClock
-from strider.runtime.observability import log_events
+from strider.runtime.observability import log_events as runtime_events
 from strider.runtime.process.exit_codes import ExitCode
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.testing.stack import RunningServer
@@ -226,7 +227,7 @@ async def test_a_batch_that_no_memory_holds_is_skipped_and_reported(
 
     await until_written(ring, service, host, {"not_found": 5})
     await until_written(ring, service, neighbour, {"not_found": 4})
-    skipped = service.events(log_events.RECORD_BATCH_SKIPPED.text)
+    skipped = service.events(runtime_events.RECORD_BATCH_SKIPPED.text)
     assert sorted(event["partition"] for event in skipped) == list(range(SHARDS))
     reported = service.events(log_events.UNCOUNTED_MESSAGES_LOST.text)
     assert sum(event["messages"] for event in reported) == SHARDS

@@ -34,8 +34,8 @@ from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEAD
 from strider.contracts.partitioning import shard_of_host
 from strider.frontier.models import RefusedFingerprint
 from strider.frontier.redis.working_set import RedisWorkingSet
+from strider.link_ingestion import log_events
 from strider.runtime.clocks import SystemClock
-from strider.runtime.observability import log_events
 from strider.storage.job_logs import RedisJobLogs
 from strider.storage.redis import RedisOptions, connect
 from strider.testing.owner import owner_headers

@@ -34,9 +34,9 @@ from strider.messaging.topics import apply_topics
 from strider.runtime.clocks import SeededRandomness, SystemClock
 from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts
-from strider.runtime.observability import log_events
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
 from strider.runtime.publishing.publisher import EventPublisher
+from strider.scheduler import log_events
 from strider.storage.redis import RedisOptions, connect
 from tests.unit.scheduler.simulation.pipeline import SimulatedPipeline
 from tests.unit.scheduler.simulation.web import Web, a_web

@@ -14,7 +14,7 @@ from strider.contracts.entry_states import is_allowed_transition
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
 from strider.frontier.redis.admin import ShardAdmin
-from strider.runtime.observability import log_events
+from strider.scheduler import log_events
 from tests.figures import record_figure
 from tests.processes.broker import Broker
 

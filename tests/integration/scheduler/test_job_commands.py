@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from strider.cli.app import app
 from strider.contracts import Topic
 from strider.contracts.generated.topics import JOB_EVENTS
-from strider.runtime.observability import log_events
+from strider.scheduler import log_events
 from tests.unit.scheduler.simulation.web import Host, Page, Web
 
 from .scheduler_process import SHARDS, CrawlOnServers, SchedulerProcess

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from strider.frontier.redis.inspection import RunSnapshot, ShardInspector
-from strider.runtime.observability import log_events
+from strider.scheduler import log_events
 
 from .scheduler_process import DELAY_SECONDS, SHARDS, CrawlOnServers, SchedulerProcess
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from strider.runtime.observability import log_events
+from strider.runtime.observability import log_events as runtime_events
+from strider.scheduler import log_events
 from tests.figures import record_figure
 
 from .scheduler_process import SHARDS, CrawlOnServers, SchedulerProcess
@@ -71,4 +72,4 @@ async def test_shards_that_stay_change_neither_epoch_nor_owner(
     moved = [number for number in range(SHARDS) if shared[number] != before[number]]
     assert len(moved) == SHARDS // 2
     assert [number for number in range(SHARDS) if alone[number] != shared[number]] == moved
-    assert first.log_lines(log_events.SHARDS_NOT_CLOSED.text) == []
+    assert first.log_lines(runtime_events.SHARDS_NOT_CLOSED.text) == []

@@ -15,7 +15,7 @@ import pytest
 from strider.contracts.generated.topics import LINKS_DISCOVERED
 from strider.frontier.redis.admin import ShardAdmin
 from strider.messaging.kafka import KafkaBus, KafkaConnection
-from strider.runtime.observability import log_events
+from strider.scheduler import log_events
 from strider.storage.keys import FRONTIER_HEADER
 from strider.testing.stack import start_kafka
 from strider.testing.temp_dirs import temp_server_directory

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from strider.cli.app import app
 from strider.contracts.generated.topics import URLS_DECIDED
-from strider.runtime.observability import log_events
+from strider.scheduler import log_events
 from tests.unit.scheduler.simulation.web import Host, Page, Web
 
 from .scheduler_process import CrawlOnServers, SchedulerProcess

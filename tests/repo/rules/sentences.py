@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -18,6 +18,8 @@ OPENING_WORDS = (*QUESTION_WORDS, "Why ", "How ", "Where ", "When ")
 """Words that a module, a class or a function must not begin with either; of an attribute they may name a
 quantity (`How long a lease lasts.`)."""
 LEVELS = frozenset({"debug", "info", "warning", "error", "exception", "critical"})
+DECLARING = frozenset({"LogEvent"}) | LEVELS
+"""What a log event is declared with: its type, or the function of its level."""
 _EVENT_TEXT = re.compile(r"(?:[A-Z]|robots\.txt)(?:[\w./ ()-]|\{[a-z_]+\})*(?<=[\w)}])")
 
 
@@ -134,18 +136,14 @@ def undeclared_log_events(root: Path) -> list[str]:
 def odd_log_events(root: Path) -> list[str]:
     """Find declared log events that repeat a text, or whose text or meaning is no plain sentence."""
     found, seen = [], Counter[str]()
-    for path in shipped(root):
-        if path.name == "log_events.py":
-            for node in ast.walk(tree(path)):
-                if isinstance(node, ast.Call) and ast.unparse(node.func) in {f"_{name}" for name in LEVELS}:
-                    texts = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
-                    text, meaning = [str(value) for value in (*texts, "", "")][:2]
-                    seen[text] += 1
-                    is_title_case = text.istitle() and " " in text and text not in glossary(root)["allowed"]
-                    if not _EVENT_TEXT.fullmatch(text) or is_title_case:
-                        found.append(f"{path.relative_to(root)}:{node.lineno}: {text!r} is no sentence case")
-                    if not meaning.endswith("."):
-                        found.append(f"{path.relative_to(root)}:{node.lineno}: {text!r} has no meaning")
+    for place, _, texts in _event_constants(root):
+        text, meaning = texts[0], texts[-1]
+        seen[text] += 1
+        is_title_case = text.istitle() and " " in text and text not in glossary(root)["allowed"]
+        if not _EVENT_TEXT.fullmatch(text) or is_title_case:
+            found.append(f"{place}: {text!r} is no sentence case")
+        if not meaning.endswith("."):
+            found.append(f"{place}: {text!r} has no meaning")
     return found + [f"{text!r} is declared {count} times" for text, count in seen.items() if count > 1]
 
 
@@ -159,7 +157,24 @@ def log_events_never_emitted(root: Path) -> list[str]:
         if (name := node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", ""))
     }
     return [
-        f"{place}: {name} is never emitted" for place, name, _ in _event_constants(root) if name not in used
+        f"{place}: {name} is never emitted"
+        for place, name, _ in declared_log_events(root)
+        if name not in used
+    ]
+
+
+def log_events_of_other_members(root: Path) -> list[str]:
+    """Find log events that one member alone emits, and that another one declares."""
+    emitting = defaultdict(set)
+    for path in shipped(root):
+        for node in ast.walk(tree(path)) if path.name != "log_events.py" else ():
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value).endswith("_events"):
+                emitting[node.attr].add("/".join(path.relative_to(root).parts[:2]))
+    return [
+        f"{place}: only {member} emits {name}: declare it there"
+        for place, name, _ in declared_log_events(root)
+        for member in emitting[name]
+        if len(emitting[name]) == 1 and not place.startswith(f"{member}/")
     ]
 
 
@@ -169,7 +184,7 @@ def misnamed_log_events(root: Path) -> list[str]:
     Fields in braces at the end, and the preposition before them, are left out.
     """
     found = []
-    for place, name, text in _event_constants(root):
+    for place, name, text in declared_log_events(root):
         words = re.findall(r"[a-z0-9]+", re.sub(r"(?: \w+)? \{\w+\}$", "", text).lower())
         expected = "_".join(words).upper()
         if name != expected and not re.fullmatch(rf"[A-Z]+_{expected}", name):
@@ -177,13 +192,18 @@ def misnamed_log_events(root: Path) -> list[str]:
     return found
 
 
-def _event_constants(root: Path) -> Iterator[tuple[str, str, str]]:
+def declared_log_events(root: Path) -> Iterator[tuple[str, str, str]]:
     """Yield place, constant and text of each declared log event."""
-    declaring = {"LogEvent", *(f"_{level}" for level in LEVELS)}
+    return ((place, name, texts[0]) for place, name, texts in _event_constants(root))
+
+
+def _event_constants(root: Path) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield place, constant and the words of each declared log event: text first, meaning last."""
     for path in shipped(root):
         for node in tree(path).body if path.name == "log_events.py" else ():
             target, value = getattr(node, "target", None), getattr(node, "value", None)
             if not isinstance(target, ast.Name) or not isinstance(value, ast.Call):
                 continue
-            if ast.unparse(value.func) in declaring and isinstance(value.args[0], ast.Constant):
-                yield f"{path.relative_to(root)}:{node.lineno}", target.id, str(value.args[0].value)
+            words = [str(each.value) for each in value.args if isinstance(each, ast.Constant)]
+            if ast.unparse(value.func) in DECLARING and words:
+                yield f"{path.relative_to(root)}:{node.lineno}", target.id, words

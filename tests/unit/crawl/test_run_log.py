@@ -6,10 +6,10 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
+from strider.crawl import log_events
 from strider.crawl.run_log import FLUSH_SECONDS, MAX_KINDS, MAX_PENDING_EVENTS, RunLog
 from strider.messaging.inprocess import EventLoopClock, simulate
 from strider.messaging.log_events import LogEvent
-from strider.runtime.observability import log_events
 
 REQUESTS_FAILED = LogEvent("Requests failed", "info", "")
 URLS_ACCEPTED = LogEvent("URLs accepted", "info", "")

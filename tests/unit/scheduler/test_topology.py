@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from strider.contracts.crawl_specs import effective_depth
 from strider.contracts.generated.topics import FRONTIER, HOSTS
 from strider.messaging.inprocess import simulate
-from strider.runtime.observability import log_events
+from strider.scheduler import log_events
 from strider.scheduler.loops.release import RESERVE_DIVISOR
 from strider.scheduler.options import SchedulerOptions
 

@@ -14,7 +14,7 @@ from strider.contracts.generated.events import PageRejected, PageValidated, Verd
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_REJECTED, PAGES_VALIDATED
 from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS, closing_headers
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish
-from strider.runtime.observability import log_events
+from strider.validator import log_events
 from strider.validator.adapters import PageSplicer
 from strider.validator.core import ValidationRules
 from strider.validator.topology import CONSUMES, PRODUCES, Validator

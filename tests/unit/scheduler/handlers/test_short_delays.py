@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from strider.runtime.observability import log_events
+from strider.scheduler import log_events
 from strider.scheduler.handlers.short_delays import ShortDelayWarnings, is_loopback
 from tests.unit.scheduler.builders import a_spec
 

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from strider.messaging.errors import Unavailable
 from strider.messaging.inprocess import EventLoopClock, simulate
-from strider.runtime.observability import log_events
+from strider.scheduler import log_events
 from strider.scheduler.core.release.backpressure import LagGate, SpentCredits
 from strider.scheduler.loops.backpressure import BackpressureMonitor
 from strider.scheduler.ports import NoSchedulerMeter

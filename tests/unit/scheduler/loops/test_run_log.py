@@ -10,8 +10,8 @@ from strider.contracts.generated.events import FetchCompleted, PageSettled
 from strider.crawl.run_log import RunLog
 from strider.frontier.models import RunEntryCounts
 from strider.messaging.inprocess import EventLoopClock, simulate
-from strider.runtime.observability import log_events
 from strider.runtime.observability.log_events import LogEvent
+from strider.scheduler import log_events
 from strider.scheduler.core.entries.url_decisions import UrlDecision
 from strider.scheduler.loops.run_log import (
     RunLogLoop,

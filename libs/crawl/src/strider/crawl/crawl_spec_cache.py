@@ -22,10 +22,10 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.framing import SCHEMA_HEADER
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.generated.topics import CRAWL_SPECS
+from strider.crawl import log_events
 from strider.messaging.catch_up_reader import CatchUpReader
 from strider.messaging.effects import Publish, PublishRaw, PublishRequest
 from strider.messaging.ports import Bus, Clock, Consumer, Header, Record
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
 

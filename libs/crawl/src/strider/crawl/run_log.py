@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from typing import Final
 
+from strider.crawl import log_events
 from strider.messaging.log_events import EventLogger, LogEvent
 from strider.messaging.ports import Clock
-from strider.runtime.observability import log_events
 
 FLUSH_SECONDS: Final = 5.0
 """How often lines are written: a reader who follows a run waits no longer."""

@@ -1,5 +1,7 @@
 """Log events of this library, the type of all log events, and the logger that writes them.
 
+Each library and service declares its events in a `log_events.py` of its own, by the functions below that are
+named for levels.
 Code writes an event with `logger(...).emit(EVENT, field=...)`, so that text and level are never repeated.
 Knows nothing of where lines go: `strider.runtime.observability.logging` configures that for a process.
 """
@@ -20,6 +22,31 @@ class LogEvent:
     """May have a field's name in braces, in whose place the line has its value."""
     level: LogLevel
     meaning: str
+
+
+def debug(text: str, meaning: str) -> LogEvent:
+    """Declare an event for those who look for a fault."""
+    return LogEvent(text, "debug", meaning)
+
+
+def info(text: str, meaning: str) -> LogEvent:
+    """Declare an event of ordinary operation."""
+    return LogEvent(text, "info", meaning)
+
+
+def warning(text: str, meaning: str) -> LogEvent:
+    """Declare an event that a person should know of."""
+    return LogEvent(text, "warning", meaning)
+
+
+def error(text: str, meaning: str) -> LogEvent:
+    """Declare an event that a person should look into."""
+    return LogEvent(text, "error", meaning)
+
+
+def critical(text: str, meaning: str) -> LogEvent:
+    """Declare an event that ends the process."""
+    return LogEvent(text, "critical", meaning)
 
 
 SCHEMAS_DECLARED: Final = LogEvent(
@@ -81,11 +108,6 @@ SHARD_WRITER_RENEWAL_FAILED: Final = LogEvent(
 SHARD_WRITER_CLOSED_UNFLUSHED: Final = LogEvent(
     "Shard writer closed unflushed", "info", "The open transaction batch was not committed."
 )
-
-
-def declared_events() -> dict[str, LogEvent]:
-    """Return the events of this library by the name of their constant."""
-    return {name: value for name, value in globals().items() if isinstance(value, LogEvent)}
 
 
 class EventLogger:

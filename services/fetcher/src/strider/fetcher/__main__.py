@@ -8,9 +8,9 @@ import uuid
 from functools import partial
 from typing import Final
 
+from strider.fetcher import log_events
 from strider.frontier.redis.lease_marks import RedisLeaseMarks
 from strider.runtime.consumer.spec import AsyncStep, ConsumerSpec
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.process.consumers import drain_seconds
 from strider.runtime.process.health import Dependency

@@ -14,7 +14,7 @@ from strider.contracts import DecodeError, Topic, UnknownSchema
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.framing import Header
 from strider.contracts.generated.topics import FETCHES_COMPLETED, PAGES_SETTLED
-from strider.runtime.observability import log_events
+from strider.insights import log_events
 from strider.runtime.observability.logging import logger
 
 from .core import HostCounts, add_count, fetch_label, hour_of, is_expired, settlement_label

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from strider.link_ingestion import log_events
 from strider.link_ingestion.core import AcceptedSeed, RefusedSeed
 from strider.messaging.log_events import LogEvent
-from strider.runtime.observability import log_events
 from strider.runtime.observability.metrics import Metric, Metrics
 
 LINKS: Final = Metric(

@@ -39,10 +39,10 @@ from strider.contracts.owner_signature import InvalidSignature, SenderRole, iden
 from strider.contracts.partitioning import shard_of_host
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.ports import SeenLookup
+from strider.link_ingestion import log_events
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
 from strider.messaging.ports import Clock, Record, epoch_ms
 from strider.politeness import ProtectHeaders, refuse_clear_values
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.urls import MAX_INLINE_STEPS, host_of
 

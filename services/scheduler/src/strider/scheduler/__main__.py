@@ -6,14 +6,15 @@ from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.crawl.run_log import RunLog
 from strider.frontier.models import QueueLimits
 from strider.frontier.redis.function_library import LIBRARY_PREFIX, library_name
+from strider.frontier.redis.function_library_gc import FunctionLibraryCollector
 from strider.frontier.redis.working_set import RedisWorkingSet
 from strider.politeness.circuit_breaker import BreakerLimits
 from strider.runtime.consumer.spec import AsyncStep
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.runtime.publishing.publisher import EventPublisher
+from strider.scheduler import log_events
 from strider.scheduler.adapters.feeds import JobCommandFeed, JobEventFeed, SourceFeed
 from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader
 from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLogs
@@ -23,7 +24,6 @@ from strider.scheduler.adapters.open_runs import RedisOpenRuns
 from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits
 from strider.scheduler.loops.run_log import RunLogLoop
 from strider.scheduler.ports import JobFeeds, SchedulerPorts
-from strider.storage.function_library_gc import FunctionLibraryCollector
 from strider.storage.job_logs import RedisJobLogs
 from strider.storage.objects import open_configured_objects
 from strider.storage.redis import Redis, connect, redis_options

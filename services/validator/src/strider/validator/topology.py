@@ -29,8 +29,8 @@ from strider.crawl.page_rejections import closing_event
 from strider.crawl.page_rejections import page_rejection as rejection_from_headers
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
 from strider.messaging.ports import Record
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.validator import log_events
 
 from .adapters import PageSplicer
 from .core import (

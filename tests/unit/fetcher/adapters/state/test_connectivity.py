@@ -10,11 +10,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from strider.contracts.generated.enums import ErrorClass
+from strider.fetcher import log_events
 from strider.fetcher.adapters.state.connectivity import ConnectivityMonitor, ConnectivityOptions
 from strider.fetcher.core import may_be_local_outage
 from strider.messaging.errors import Unavailable
 from strider.messaging.inprocess.virtual_clock import EventLoopClock, simulate
-from strider.runtime.observability import log_events
 
 ENDPOINTS = ("one.test:443", "two.test:53")
 

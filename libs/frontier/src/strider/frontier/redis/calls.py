@@ -15,10 +15,10 @@ from hashlib import blake2b
 from secrets import token_bytes
 from typing import Any, Final, TypeVar
 
+from strider.frontier import log_events
 from strider.frontier.ports import ShardNotReady
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.storage.keys import FRONTIER_HEADER
 from strider.storage.redis import Redis

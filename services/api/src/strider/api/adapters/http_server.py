@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import uvicorn
 
+from strider.api import log_events
 from strider.messaging.errors import StartRefused
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 
 from .http_connection import ConnectionLimits, connection_class

@@ -15,9 +15,9 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.requests import ClientDisconnect
 
+from strider.api import log_events
 from strider.api.core import InvalidBodyError, InvalidCursorError, InvalidFilterError
 from strider.messaging.errors import Unavailable
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.settings.loader import validation_message
 

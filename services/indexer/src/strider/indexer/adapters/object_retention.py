@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
+from strider.indexer import log_events
 from strider.messaging.ports import Clock
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.storage.objects import DeadLetterObjectStore
 from strider.storage.postgres import Postgres

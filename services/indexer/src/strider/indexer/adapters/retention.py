@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from strider.indexer import log_events
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.storage.postgres import Connection, Postgres
 

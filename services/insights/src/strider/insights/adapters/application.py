@@ -17,11 +17,11 @@ from typing import Any, Final, TypeAlias, cast
 import faust
 from faust.types.auth import CredentialsT
 
+from strider.insights import log_events
 from strider.insights.topology import ConsumedMessage
 from strider.messaging.errors import InfrastructureError
 from strider.messaging.kafka import KafkaConnection
 from strider.messaging.ports import TopicPartition
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.process.exit_codes import ExitCode
 

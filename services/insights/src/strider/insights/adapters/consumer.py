@@ -18,12 +18,13 @@ from faust.transport.drivers.aiokafka import Consumer
 from faust.types.tuples import TP
 
 from strider.contracts import UnknownSchema
+from strider.insights import log_events
 from strider.insights.settings import InsightsSettings
 from strider.messaging.errors import UnreadBatch
 from strider.messaging.kafka.patches.safe_decompression import begin_client_poll, pop_unpacking_failure
 from strider.messaging.ports import TopicPartition
 from strider.messaging.schema_topic import SchemaFinder
-from strider.runtime.observability import log_events
+from strider.runtime.observability import log_events as runtime_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.process.consumers import open_schema_registry
 from strider.runtime.process.main import ServiceContext
@@ -138,7 +139,7 @@ class ContiguousConsumer(Consumer):
             raise failure
         tp = TP(failure.topic, failure.partition)
         _log.emit(
-            log_events.RECORD_BATCH_SKIPPED,
+            runtime_events.RECORD_BATCH_SKIPPED,
             topic=tp.topic,
             partition=tp.partition,
             lost_from=failure.first,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from strider.insights import log_events
 from strider.insights.core import HostCounts, count_requests, keep_busiest
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.observability.metrics import LOSSES, LOST_MESSAGES, Metric, Metrics
 

@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
+from strider.insights import log_events
 from strider.messaging.errors import InfrastructureError
 from strider.messaging.ports import Clock, TopicPartition
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.observability.metrics import LAG
 from strider.runtime.process.main import ServiceContext

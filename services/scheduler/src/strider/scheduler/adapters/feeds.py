@@ -16,9 +16,9 @@ from strider.contracts.generated.topics import JOB_COMMANDS, JOB_EVENTS, SOURCES
 from strider.messaging.errors import UnreadRange
 from strider.messaging.ports import Bus, Consumer, Record, TopicPartition
 from strider.messaging.unread_ranges import skip_unread
-from strider.runtime.observability import log_events
 from strider.runtime.observability.log_events import LogEvent
 from strider.runtime.observability.logging import logger
+from strider.scheduler import log_events
 
 POLL_SECONDS: Final = 0.5
 """How long one poll waits; a new record ends it at once."""

@@ -12,9 +12,9 @@ from strider.contracts.generated.events import JobEvent
 from strider.contracts.generated.topics import JOB_COMMANDS
 from strider.messaging.effects import Publish, PublishRaw
 from strider.messaging.errors import Unavailable
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
+from strider.scheduler import log_events
 from strider.scheduler.core.runs.commands import CommandTable
 from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.ports import OpenRunsSource

@@ -23,8 +23,8 @@ from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.models import EndedRequest, EntryConclusion, EntryLookupResult, OutcomeStatus
 from strider.messaging.effects import Effects, Publish
 from strider.politeness.retry_policy import RandomSource
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.scheduler import log_events
 from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.limits import BudgetAmount
 from strider.scheduler.core.budgets.reservations import RunBudgets

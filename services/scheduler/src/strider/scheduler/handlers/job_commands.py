@@ -18,8 +18,8 @@ from strider.contracts.partitioning import shard_of_host
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import RandomSource
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.scheduler import log_events
 from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.runs.commands import exhausted_budget_event

@@ -19,8 +19,8 @@ from strider.frontier.models import AcceptedEntry, EntryLookupResult, LogPassPar
 from strider.messaging.effects import Effects, Publish
 from strider.messaging.ports import RawRecord
 from strider.politeness.retry_policy import RandomSource
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.scheduler import log_events
 from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.entries.acceptance import (

@@ -10,8 +10,8 @@ from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.partitioning import registrable_domain
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.scheduler import log_events
 
 USUAL_DELAY_SECONDS: Final = 1.0
 

@@ -13,8 +13,8 @@ from strider.contracts.generated.events import SourceSaved
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import RandomSource
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.scheduler import log_events
 from strider.scheduler.core.hosts.overrides import SourceOverrides
 from strider.scheduler.shard.shard import OwnedShard
 

@@ -10,8 +10,8 @@ from typing import Final
 
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.scheduler import log_events
 from strider.scheduler.core.release.backpressure import PipelineBacklog, SpentCredits
 from strider.scheduler.ports import BacklogSource, SchedulerMeter
 

@@ -18,9 +18,9 @@ from strider.frontier.models import EntryLocation
 from strider.messaging.effects import Publish
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
+from strider.scheduler import log_events
 from strider.scheduler.core.entries.fetch_outcomes import schedule_recrawl
 from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_messages
 from strider.scheduler.core.runs.lost_pages import PipelineWatermark, retry_lost_page

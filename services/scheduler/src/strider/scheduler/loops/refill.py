@@ -19,8 +19,8 @@ from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.models import EntryDisposition, LogPassPart, QueueLimits, ShardStats
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.scheduler import log_events
 from strider.scheduler.core.entries.state import disposition_of
 from strider.scheduler.core.release.decision import NEVER_DUE_MS
 from strider.scheduler.core.runs.control import CLOSE_REASONS, RunControl, RunState

@@ -27,10 +27,10 @@ from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import RandomSource
 from strider.politeness.robots.freshness import RobotsFetchResult, RobotsResponse, apply_response
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.runtime.retry import Backoff
+from strider.scheduler import log_events
 from strider.scheduler.core.budgets.limits import NO_AMOUNT, BudgetAmount
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.entries.fetch_outcomes import EntryTransition, retry_or_close, schedule_recrawl

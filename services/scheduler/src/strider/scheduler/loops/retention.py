@@ -20,8 +20,8 @@ from strider.frontier.models import RunEntryCounts
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import RandomSource
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.scheduler import log_events
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.hosts.host_state import is_record_over
 from strider.scheduler.core.hosts.run_hosts import marker_scope

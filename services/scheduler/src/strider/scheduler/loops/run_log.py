@@ -17,8 +17,8 @@ from strider.contracts.generated.events import EntryRecorded, FetchCompleted, Pa
 from strider.crawl.run_log import FLUSH_SECONDS, RunLog
 from strider.frontier.models import RunEntryCounts as Count
 from strider.messaging.ports import Clock
-from strider.runtime.observability import log_events
 from strider.runtime.observability.log_events import LogEvent
+from strider.scheduler import log_events
 from strider.scheduler.core.entries.url_decisions import UrlDecision
 from strider.scheduler.ports import SchedulerMeter
 

@@ -12,10 +12,10 @@ from strider.messaging.effects import Publish
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import RandomSource
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.runtime.retry import Backoff
+from strider.scheduler import log_events
 from strider.scheduler.core.budgets.claims import ShardOwner
 from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.limits import BudgetLimits

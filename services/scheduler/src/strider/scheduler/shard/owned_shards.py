@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from strider.frontier.ports import WorkingSet
 from strider.messaging.errors import ShardFenced
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.scheduler import log_events
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.handlers.job_commands import JobCommandsHandler
 from strider.scheduler.ports import SchedulerMeter

@@ -22,8 +22,8 @@ from strider.frontier.models import EntryLocation, HostGroupState, HostPace
 from strider.frontier.ports import ShardNotReady, WorkingSet
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.scheduler import log_events
 from strider.scheduler.core.budgets.reservations import ReservationRequest, RunBudgets
 from strider.scheduler.core.hosts.host_state import (
     HostGroup,

@@ -15,13 +15,13 @@ from math import inf
 from typing import Final
 
 from strider.contracts.generated.enums import ErrorClass
+from strider.fetcher import log_events
 from strider.fetcher.adapters.http.error_mapping import FetchFailure
 from strider.fetcher.core import FailedFetch, FetchResult, Proxy, ProxyHealth
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
 from strider.politeness.rate_window import RateWindows
 from strider.politeness.retry_policy import RetryPolicy
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 
 READINESS_PART: Final = "proxies"

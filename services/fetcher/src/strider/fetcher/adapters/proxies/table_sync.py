@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from strider.fetcher import log_events
 from strider.fetcher.core import Proxy, ProxyHealth
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.storage.encryption import DecryptionFailed, SecretCipher
 from strider.storage.proxy_table import ProxyRow, ProxyTable

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
+from strider.fetcher import log_events
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 
 READINESS_PART: Final = "network"

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from strider.contracts.generated.events import FetchRequested
+from strider.fetcher import log_events
 from strider.fetcher.core import (
     Cookie,
     FetchResult,
@@ -21,7 +22,6 @@ from strider.fetcher.core import (
 )
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.urls import domain_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from strider.messaging.errors import StartRefused
+from strider.parser import log_events
 from strider.parser.core import ParseLimits
 from strider.parser.settings import ParserSettings
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.sites import InvalidParserChoice, load_installed_parsers, select_parsers
 

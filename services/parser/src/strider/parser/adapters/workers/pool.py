@@ -23,10 +23,10 @@ from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock, Record
+from strider.parser import log_events
 from strider.parser.core import PARSER, PARSER_VERSION, ParseFailure, unreadable_page
 from strider.parser.core.site_parser_fields import parse_attribution
 from strider.parser.topology import WALL_CLOCK_FACTOR, ParsedPage
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 
 from .process import WorkerExit, WorkerProcess

@@ -11,7 +11,7 @@ from typing import Final
 
 from strider.contracts.generated.enums import ParseOutcome
 from strider.messaging.errors import Unavailable
-from strider.runtime.observability import log_events
+from strider.parser import log_events
 from strider.runtime.observability.logging import logger
 
 from .process import WorkerExit, WorkerProcess, start_worker

@@ -22,8 +22,8 @@ from strider.contracts.topic import Event
 from strider.frontier.rebuild_records import RecordedEntry
 from strider.messaging.compacted_table import CompactedTableReader
 from strider.messaging.ports import Bus, Clock, TopicPartition
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.scheduler import log_events
 from strider.scheduler.ports import ClosedEntry, LogBatch, OnHost
 
 from .record_decoder import EntryRecordDecoder

@@ -18,8 +18,8 @@ from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER
 from strider.frontier.entry_encoding import RARE_DEFAULTS, EntryShape, RareValues, encode_text, shape_of
 from strider.frontier.rebuild_records import RecordedEntry, SharedFields
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
+from strider.scheduler import log_events
 from strider.scheduler.core.entries.state import FORGOTTEN_REASONS, is_forgotten
 from strider.scheduler.ports import ClosedEntry
 

@@ -10,20 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from strider.frontier import log_events
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
-from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
-
-from .errors import StoreRejected
-from .keys import FUNCTION_LIBRARIES
-from .redis import Redis
+from strider.storage.errors import StoreRejected
+from strider.storage.keys import FUNCTION_LIBRARIES
+from strider.storage.redis import Redis
 
 INTERVAL_SECONDS: Final = 3600.0
 UNUSED_SECONDS: Final = 7 * 86_400
 """Longer than any rolling upgrade takes."""
 
-_log = logger("storage")
+_log = logger("frontier")
 
 
 class FunctionLibraryCollector:

@@ -6,8 +6,8 @@ from typing import Final
 
 from strider.frontier.redis.admin import ShardAdmin
 from strider.frontier.redis.function_library import LIBRARY_PREFIX, frontier_function, library_name
+from strider.frontier.redis.function_library_gc import UNUSED_SECONDS, FunctionLibraryCollector
 from strider.runtime.clocks import SystemClock
-from strider.storage.function_library_gc import UNUSED_SECONDS, FunctionLibraryCollector
 from strider.storage.keys import FUNCTION_LIBRARIES
 from strider.storage.redis import Redis
 

@@ -1,0 +1,20 @@
+"""Log events of link-ingestion."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from strider.messaging.log_events import info, warning
+
+SEEDS_ACCEPTED: Final = info(
+    "Seeds accepted",
+    "Seeds of a run became links at depth 0; in the run log, one line for all seeds of up to 5 s.",
+)
+SEEDS_REFUSED: Final = info(
+    "Seeds refused",
+    "Seeds of a run were refused; in the run log, one line for all seeds of up to 5 s and each reason.",
+)
+TRAP_SUSPECTED: Final = warning(
+    "Trap suspected",
+    "The last pages of a URL template brought little new text; new links to it are refused in this run.",
+)

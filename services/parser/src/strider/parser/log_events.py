@@ -1,0 +1,17 @@
+"""Log events of the parser."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from strider.messaging.log_events import error, warning
+
+SITE_PARSER_SKIPPED: Final = warning(
+    "Site parser skipped", "An installed site parser cannot be loaded and is not used."
+)
+PARSER_WORKER_DIED: Final = warning(
+    "Worker died", "A worker process ended while it parsed a page; the outcome of the page says why."
+)
+PARSER_WORKERS_NOT_STARTED: Final = error(
+    "Workers not started", "No worker process could be started; the service pauses and tries again."
+)
