@@ -8,6 +8,7 @@ defined in `strider.urls`. Metadata services stay refused whatever is allowed he
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Final
 
@@ -68,6 +69,7 @@ def is_loopback_name(host: str) -> bool:
     return name == "localhost" or name.endswith(".localhost")
 
 
+@lru_cache(maxsize=1_024)
 def is_loopback_host(host: str) -> bool:
     """Whether a host as it stands in a URL is this machine by its name or address."""
     try:

@@ -26,6 +26,9 @@ MAX_WAITING_BYTES: Final = 32 * 1024 * 1024
 MAX_EXPENSIVE_SECONDS: Final = 10.0
 """Longest wait of such a page: it holds a place among the entries in flight, which others need too."""
 
+MIN_CORRECTION_SECONDS: Final = 0.005
+"""Smaller differences from the mean of a sender's pages cancel each other out, and are not charged."""
+
 MAX_NOTED_SOURCES: Final = 256
 
 OTHERS_SECONDS: Final = 60.0
@@ -85,7 +88,9 @@ class ParsingTurns:
         now = self._clock.monotonic()
         if seconds is not None:
             self._costs.add(turn.source, seconds, now=now)
-            self._queue.charge(turn.source, seconds - turn.expected_seconds)
+            correction = seconds - turn.expected_seconds
+            if abs(correction) >= MIN_CORRECTION_SECONDS:
+                self._queue.charge(turn.source, correction)
         self._begun.remove(turn)
         self._begun_seconds = self._begun_seconds - turn.expected_seconds if self._begun else 0.0
         self._unknown.discard(turn.source)
