@@ -18,6 +18,7 @@ do
   local OWN = '>I4I4I2I6I6' -- delay and least delay, ms; request limit; start and end of a block, ms
   local FLOW_CLOCK = '>BI4I6I6' -- flow; delay, ms; its next request, ms; lease of its request in flight (0: none)
   local PACE = '>BBI4I4I2I4' -- number in the group, flow of raw senders or 0, open entries; delay, request limit, patience
+  local PACE_SIZE, ENTRIES_AT = 16, OWN_SIZE + 2
   local PACES_OF_CALL = '>I4I2I4'
   local NEVER = 281474976710655 -- next request of a flow whose request is in flight
   local MAX_PACES, MAX_PACES_OF_FLOW = 64, 4 -- counted apart: of owners' runs, and of each flow of raw senders
@@ -37,7 +38,8 @@ do
 
   function packed_clocks(g)
     local packed, many = '', 0
-    for flow, clock in pairs(g.clocks or {}) do
+    if not g.clocks then return packed, many end
+    for flow, clock in pairs(g.clocks) do
       if clock.next_start > now then
         packed = packed .. struct.pack(FLOW_CLOCK, flow, clock.delay, clock.next_start, clock.sequence)
         many = many + 1
@@ -178,9 +180,27 @@ do
     return p.flow == flow and p.delay == wanted.delay and p.places == wanted.places and p.patience == wanted.patience
   end
 
+  -- Returns the fields of the only pace of a group whose record is not parsed yet, as of most groups; else nothing.
+  local function only_pace(g)
+    if g.paces or not g.rest or #g.rest ~= OWN_SIZE + PACE_SIZE then return end
+    return struct.unpack(PACE, g.rest, OWN_SIZE + 1)
+  end
+
+  -- Changes the number of entries of the only pace where it stands.
+  local function recount_only_pace(g, entries)
+    g.rest = string.sub(g.rest, 1, ENTRIES_AT) .. struct.pack('>I4', entries) .. string.sub(g.rest, ENTRIES_AT + 5)
+    g.is_touched = true
+  end
+
   -- Counts an open entry of a queue under its pace; returns the number of that in the group.
   function open_pace(g, wanted, q)
-    local paces, used, many, flow = parse_paces(g), {}, 0, flow_of_paces(q)
+    local flow = flow_of_paces(q)
+    local only, own_flow, entries, delay, places, patience = only_pace(g)
+    if only and own_flow == flow and delay == wanted.delay and places == wanted.places and patience == wanted.patience then
+      recount_only_pace(g, entries + 1)
+      return only
+    end
+    local paces, used, many = parse_paces(g), {}, 0
     for _, p in ipairs(paces) do
       if is_pace(p, wanted, flow) then
         p.entries = p.entries + 1
@@ -203,6 +223,8 @@ do
   -- Ends the count of an entry under a pace. That of an entry without a slot is unknown: it is taken for the most frequent
   -- one of its flow.
   function close_pace(g, number, q)
+    local only, _, entries = only_pace(g)
+    if only == number and entries > 1 then return recount_only_pace(g, entries - 1) end
     local paces, found, flow = parse_paces(g), nil, q and flow_of_paces(q)
     for index, p in ipairs(paces) do
       if p.number == number then

@@ -50,7 +50,8 @@ end
 
 -- Returns the best queue of the flow that comes next in a group, or nothing. Most groups have one queue.
 local function next_queue(turn, queues)
-  local best, least
+  local only, best, least = next(queues), nil, nil
+  if only and not next(queues, only) then return queues[only] > 0 and only or nil end
   for q, many in pairs(queues) do
     if many > 0 then
       local order = flow_distance(turn, math.floor(q / 4)) * 4 + 3 - q % 4
@@ -60,16 +61,26 @@ local function next_queue(turn, queues)
   return best
 end
 
+-- Returns the first place of a priority among the turns, from a place on.
+local function place_of_turn(at, priority)
+  while PRIORITY_TURNS[at + 1] ~= priority do at = (at + 1) % #PRIORITY_TURNS end
+  return at
+end
+
 -- Returns the queue that comes next in the shard among those that `is_due` by number, and its place among the turns.
 local function next_due_queue(is_due)
+  local only, flow, least = next(is_due), nil, nil
+  if not only then return end
   load_turns()
-  local flow, least
+  if not next(is_due, only) then
+    flow = math.floor(only / 4)
+    return only, place_of_turn(shard_places[flow] or 0, only % 4)
+  end
   for q in pairs(is_due) do
     local candidate = math.floor(q / 4)
     local distance = flow_distance(shard_turn, candidate)
     if not least or distance < least then flow, least = candidate, distance end
   end
-  if not flow then return end
   local at = shard_places[flow] or 0
   for step = 0, #PRIORITY_TURNS - 1 do
     local place = (at + step) % #PRIORITY_TURNS
