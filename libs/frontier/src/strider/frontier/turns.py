@@ -80,6 +80,11 @@ class FlowTurns:
     last: list[int] = field(default_factory=lambda: [FLOWS_PER_HALF - 1, FLOWS_PER_HALF - 1])
     """Flow that each half was served last, without its half."""
 
+    @property
+    def latest(self) -> int:
+        """Flow that was served last."""
+        return self.half * FLOWS_PER_HALF + self.last[self.half]
+
     def next_flow(self, flows: Iterable[int]) -> int:
         """Return the flow that comes next."""
         return min(flows, key=self._distance)

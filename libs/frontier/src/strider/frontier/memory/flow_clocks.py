@@ -6,12 +6,7 @@ the next request, and has one request in flight.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
-from typing import Final
-
-NEVER: Final = sys.maxsize
-"""Next request of a flow whose request is in flight."""
 
 
 @dataclass(slots=True)
@@ -20,6 +15,7 @@ class FlowClock:
 
     delay_ms: int
     next_start_ms: int
+    """NEVER while its request is in flight."""
     sequence: int = 0
     """Lease of its request in flight; 0 for none."""
 

@@ -154,6 +154,7 @@ class HostGroups:
             and not (group.in_flight or group.standalone_in_flight or group.queued())
             and not (group.paces or is_needed(name))
             and group.clocks.is_over(now_ms)
+            and group.debts.is_over(now_ms)
         ]
         for name in idle:
             del self._groups[name]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.frontier.models import HostGroupState, Lease, LeaseState
+from strider.frontier.time_debts import NEVER, TURN_MS, TimeDebts
 from strider.frontier.turns import FlowTurns, flow_of_paces, flow_of_queue, is_of_owner
 
-from .flow_clocks import NEVER, FlowClock, FlowClocks
+from .flow_clocks import FlowClock, FlowClocks
 from .paces import CountedPace, OpenPaces
 
 NO_QUEUE: Final = -1
@@ -90,6 +92,7 @@ class MemoryHostGroup:
     """As the owner has set it."""
     paces: OpenPaces = field(init=False)
     clocks: FlowClocks = field(default_factory=FlowClocks)
+    debts: TimeDebts = field(default_factory=TimeDebts)
     delay_ms: int = 0
     max_in_flight: int = 1
     blocked_until_ms: int = 0
@@ -136,6 +139,13 @@ class MemoryHostGroup:
         if not is_of_owner(queue) and delay_ms > self.delay_ms:
             self.clocks.hold(flow_of_queue(queue), FlowClock(delay_ms, NEVER, sequence))
 
+    def charge_time(self, queue: int, took_ms: int, now_ms: int) -> None:
+        """Charge the flow of a queue for a request that held the group for longer than a turn."""
+        turn_ms = max(TURN_MS, self.delay_ms)
+        if took_ms > turn_ms:
+            waiting = {flow_of_queue(each) for each, entries in self.queues.items() if entries}
+            self.debts.charge(flow_of_queue(queue), took_ms, waiting, turn_ms=turn_ms, now_ms=now_ms)
+
     @property
     def eligible_at_ms(self) -> int:
         """Earliest next request, as far as time decides."""
@@ -148,20 +158,30 @@ class MemoryHostGroup:
     def next_turn(self, now_ms: int) -> tuple[int, int]:
         """Return the queue of its next entry, if a request may start as far as limits decide, and when.
 
-        A flow that is held back gives its turn to others.
+        A flow that is held back, or owes time, gives its turn to others.
         """
         eligible = self.eligible_at_ms
         is_free = self.in_flight < self.max_in_flight and not self.standalone_in_flight
         if not is_free or (self.delay_ms and self.unstarted):
             return NO_QUEUE, eligible
-        waiting = {
+        starts = {
             queue: self.clocks.next_start_ms(flow_of_queue(queue))
             for queue, entries in self.queues.items()
             if entries
         }
-        if ready := [queue for queue, start in waiting.items() if start <= max(eligible, now_ms)]:
-            return self.turns.next_queue(ready), eligible
-        first = min(waiting.values(), default=NEVER)
-        if first == NEVER:
-            return NO_QUEUE, eligible
-        return self.turns.next_queue([queue for queue, start in waiting.items() if start == first]), first
+        at_ms = first_ms = max(eligible, now_ms)
+        while True:
+            chosen, resume_ms = self._select(starts, at_ms)
+            if chosen:
+                return self.turns.next_queue(chosen), eligible if at_ms == first_ms else at_ms
+            if resume_ms == NEVER:
+                return NO_QUEUE, eligible
+            at_ms = resume_ms
+
+    def _select(self, starts: Mapping[int, int], at_ms: int) -> tuple[Sequence[int], int]:
+        """Return the queues that may be served at a time, or none and when to select again."""
+        ready = [queue for queue, start in starts.items() if start <= at_ms]
+        chosen, again_ms = self.debts.select(
+            ready, at_ms, last_flow=self.turns.latest, last_turn_ms=self.next_start_ms
+        )
+        return chosen, min((again_ms, *(start for start in starts.values() if start > at_ms)))

@@ -31,7 +31,7 @@ from strider.frontier.models import (
     StartMark,
     StartResult,
 )
-from strider.frontier.turns import QueueTurns, flow_of_queue
+from strider.frontier.turns import QueueTurns, flow_of_queue, queue_of
 
 from .entries import ShardEntries, with_sequence
 from .host_groups import HostGroups
@@ -95,6 +95,7 @@ class MemoryShard:
             group = self.groups.get(ended.group)
             self.groups.apply_delay(group, began_at_ms=min(ended.started_at_ms, now_ms), now_ms=now_ms)
             return self._accept_late_outcome(ended, now_ms)
+        self._charge_time(held, now_ms)
         self.groups.end_lease(held, began_at_ms=_clamp_start(ended, held, now_ms), now_ms=now_ms)
         held.progress = LeaseProgress.ENDED
         self._await_decision(held, now_ms)
@@ -204,6 +205,15 @@ class MemoryShard:
         heappush(self._ends, (held.expires_at_ms, held.sequence))
         self.groups.add_lease(group, is_alone=is_alone)
         return held
+
+    def _charge_time(self, held: HeldLease, now_ms: int) -> None:
+        """Charge the flow of a request that has ended for the time that it held its group."""
+        is_running = held.progress is LeaseProgress.RUNNING and held.state is LeaseState.STARTED
+        slot = self.entries.get(held.entry_id)
+        entry = held.entry if held.is_standalone or slot is None else slot.entry
+        if is_running and (held.is_standalone or slot is not None):
+            took_ms = now_ms - held.marked_at_us // 1000
+            self.groups.get(held.group).charge_time(queue_of(entry), took_ms, now_ms)
 
     def _accept_late_outcome(self, ended: EndedRequest, now_ms: int) -> OutcomeStatus:
         """Accept an outcome whose lease is gone: it counts where no other lease holds the entry."""

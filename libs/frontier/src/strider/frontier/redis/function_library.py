@@ -16,6 +16,7 @@ from strider.storage.lua_files import LuaScript, load_script
 LIBRARY_PARTS: Final = (
     "shard",
     "turns",
+    "debts",
     "paces",
     "host_groups",
     "entries",

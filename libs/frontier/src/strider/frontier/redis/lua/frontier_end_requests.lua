@@ -20,6 +20,21 @@ local function accept_late_outcome(sequence, epoch, id, name)
   return 'C'
 end
 
+-- Charges the flow of a lease, if its request took longer than a turn.
+local function charge_time(l, took)
+  local g, q = group(l.group), nil
+  local turn = math.max(debts.TURN, g.delay)
+  if took <= turn then return end
+  if l.standalone == 1 then
+    local _
+    _, q = struct.unpack(TAIL, l.request)
+  else
+    local s = slot(l.id)
+    q = s and s.queue
+  end
+  if q then debts.charge(g, math.floor(q / 4), took, turn) end
+end
+
 local function end_request(sequence, epoch, began, id, name)
   local l = lease(sequence, epoch)
   if not l then
@@ -28,6 +43,10 @@ local function end_request(sequence, epoch, began, id, name)
   end
   -- A reported start is neither before the mark nor in the future.
   if began > 0 then began = math.min(math.max(began, math.floor(l.marked_us / 1000), l.issued), now) end
+  if l.progress == RUNNING and l.state == STARTED then
+    local took = now - math.floor(l.marked_us / 1000)
+    if took > debts.TURN then charge_time(l, took) end
+  end
   end_lease(l, began)
   if l.progress == EXPIRED then redis.call('ZREM', key.expired, sequence) end
   l.progress, l.expires = ENDED, now + OUTCOME_DECISION

@@ -254,24 +254,30 @@ do
   end
 
   -- Returns the queue that comes next in a group of which a request may start from a time on, and when it may: a flow that
-  -- is held back gives its turn to others.
+  -- is held back, or owes time, gives its turn to others.
   function next_turn(g, eligible)
     if not g.clocks then return next_queue(g.turn, g.queues), eligible end
-    local open, first, held = {}, NEVER, {}
-    for q, many in pairs(g.queues) do
-      if many > 0 then
-        local start = flow_start(g, q)
-        if start <= math.max(eligible, now) then
-          open[q] = many
-        elseif start < first then
-          first, held = start, {[q] = many}
-        elseif start == first and first < NEVER then
-          held[q] = many
+    local first = math.max(eligible, now)
+    local at = first
+    while at < NEVER do
+      local ready, is_any, resume = {}, false, NEVER
+      for q, many in pairs(g.queues) do
+        if many > 0 then
+          local start = flow_start(g, q)
+          if start <= at then
+            ready[q], is_any = many, true
+          elseif start < resume then
+            resume = start
+          end
         end
       end
+      if is_any then
+        local chosen, again = debts.select(g, ready, at)
+        if chosen then return next_queue(g.turn, chosen), at == first and eligible or at end
+        resume = math.min(resume, again)
+      end
+      at = resume
     end
-    local q = next_queue(g.turn, open)
-    if q then return q, eligible end
-    return next_queue(g.turn, held), first
+    return nil, eligible
   end
 end

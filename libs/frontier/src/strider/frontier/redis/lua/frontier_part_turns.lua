@@ -48,6 +48,12 @@ local function served_flow(turn, flow)
   return half * 1024 + raw * FLOWS + owner
 end
 
+-- Returns the flow that was served last.
+local function last_flow(turn)
+  if turn < 1024 then return turn % FLOWS end
+  return FLOWS + math.floor(turn / FLOWS) % FLOWS
+end
+
 -- Returns the best queue of the flow that comes next in a group, or nothing. Most groups have one queue.
 local function next_queue(turn, queues)
   local only, best, least = next(queues), nil, nil
