@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from strider.contracts.generated.events import CrawlSpecDeclared
+from strider.testing.site import SiteShape
 from tests.processes.waiting import until
 
 from .attackers import PAGE, attacker_site, attacker_sites, robots_allowing
@@ -19,6 +22,7 @@ SLOW_TO_COMPILE = r"re:\pL{30}"
 SLOW_TO_MATCH = "re:(((.{0,10}a){0,10}){0,10})b"
 EXPENSIVE_SEEDS = 40
 A_DAY = 86_400
+SLOW_SECONDS = 20.0
 
 
 @pytest.mark.fault("A1")
@@ -77,6 +81,32 @@ async def test_a_long_delay_that_is_allowed_holds_for_its_sender_alone(stage: St
             tell=stage.ring.tell,
             seconds=60,
         )
+
+
+@pytest.mark.fault("A20")
+async def test_urls_that_hold_a_host_leave_an_owner_his_pace(stage: Stage) -> None:
+    """Another port of the owner's hosts, as of one site, takes nearly the whole deadline for each page."""
+
+    def reply(path: str) -> tuple[int, Mapping[str, str], bytes]:
+        if (robots := robots_allowing(path)) is not None:
+            return robots
+        time.sleep(SLOW_SECONDS)
+        return PAGE
+
+    stage.shape = SiteShape(hosts=2, pages_per_host=60, children=60, is_plain=True)
+    with attacker_site(reply) as slow:
+        port = urlsplit(slow.origin).port
+        async with stage.unharmed_neighbours("A20 slow URLs", paced=("owner",)):
+            hosts = [urlsplit(origin).hostname for origin in stage.neighbour("owner").site.plan.origins]
+            urls = [f"http://{host}:{port}/slow/{number}" for host in hosts for number in range(10)]
+            for url in urls:
+                stage.send({"url": url, "job_id": "slow", "scope": "any"})
+            await until(
+                lambda: sum(path.startswith("/slow/") for path, _ in slow.requests) >= len(hosts),
+                what="each host gets one of these requests",
+                tell=stage.ring.tell,
+                seconds=60,
+            )
 
 
 @pytest.mark.fault("A5")

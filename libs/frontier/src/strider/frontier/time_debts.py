@@ -34,7 +34,7 @@ class TimeDebt:
     """Debt of a flow: until when it leaves its turns to others."""
 
     excess_ms: int
-    """What its last slow request took beyond a turn."""
+    """Time beyond a turn that its slow request took."""
     until_ms: int
 
 
