@@ -17,6 +17,12 @@ do
   local ACTIVE = 10000 -- ms; how long after a turn its flow may have found no further page and still counts as waiting
   local NEVER = 281474976710655
 
+  -- Returns the flow that was served last.
+  local function last_flow(turn)
+    if turn < 1024 then return turn % FLOWS end
+    return FLOWS + math.floor(turn / FLOWS) % FLOWS
+  end
+
   local function owed_until(g, number)
     local debt = g.clocks[number]
     return debt and debt.next_start or 0

@@ -48,12 +48,6 @@ local function served_flow(turn, flow)
   return half * 1024 + raw * FLOWS + owner
 end
 
--- Returns the flow that was served last.
-local function last_flow(turn)
-  if turn < 1024 then return turn % FLOWS end
-  return FLOWS + math.floor(turn / FLOWS) % FLOWS
-end
-
 -- Returns the best queue of the flow that comes next in a group, or nothing. Most groups have one queue.
 local function next_queue(turn, queues)
   local only, best, least = next(queues), nil, nil
@@ -67,20 +61,15 @@ local function next_queue(turn, queues)
   return best
 end
 
--- Returns the first place of a priority among the turns, from a place on.
-local function place_of_turn(at, priority)
-  while PRIORITY_TURNS[at + 1] ~= priority do at = (at + 1) % #PRIORITY_TURNS end
-  return at
-end
-
 -- Returns the queue that comes next in the shard among those that `is_due` by number, and its place among the turns.
 local function next_due_queue(is_due)
   local only, flow, least = next(is_due), nil, nil
   if not only then return end
   load_turns()
   if not next(is_due, only) then
-    flow = math.floor(only / 4)
-    return only, place_of_turn(shard_places[flow] or 0, only % 4)
+    local place = shard_places[math.floor(only / 4)] or 0
+    while PRIORITY_TURNS[place + 1] ~= only % 4 do place = (place + 1) % #PRIORITY_TURNS end
+    return only, place
   end
   for q in pairs(is_due) do
     local candidate = math.floor(q / 4)
