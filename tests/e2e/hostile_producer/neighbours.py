@@ -11,13 +11,15 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
 from confluent_kafka import Producer
 
+from strider.contracts.seed_names import RAW_PREFIX
+from strider.frontier.turns import flow_of
 from strider.testing.owner import owner_headers
 from strider.testing.site import ServedSite, SiteShape, serve_site
 from tests.e2e.pipeline import Ring
@@ -164,6 +166,12 @@ class Stage:
                 return bool(each.run)
 
             await until(is_known, what=f"a page of {each.job_id}", tell=self.ring.tell, seconds=END_SECONDS)
+
+    def run_of_another_flow(self, name: str) -> str:
+        """Return a name for a raw run that shares its turns with none of the neighbours, which is rare."""
+        taken = {flow_of(each.run) for each in self.neighbours}
+        names = (f"{name}-{number}" for number in count())
+        return next(each for each in names if flow_of(f"{RAW_PREFIX}{each}") not in taken)
 
     async def _until_stored(self, neighbour: Neighbour) -> None:
         missing: set[str] = set()

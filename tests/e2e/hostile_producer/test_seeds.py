@@ -69,8 +69,9 @@ async def test_a_long_delay_that_is_allowed_holds_for_its_sender_alone(stage: St
     async with stage.unharmed_neighbours("A4 delay 60"):
         origins = {origin for each in stage.neighbours for origin in each.site.plan.origins}
         urls = [f"{origin}/attack/{number}" for origin in origins for number in range(10)]
+        run = stage.run_of_another_flow("slow")
         for url in urls:
-            stage.send({"url": url, "job_id": "slow", "delay": 60, "scope": "any"})
+            stage.send({"url": url, "execution_id": run, "delay": 60, "scope": "any"})
         await until(
             lambda: all(
                 any(line.path.startswith("/attack/") for line in lines)
