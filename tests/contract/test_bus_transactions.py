@@ -145,6 +145,22 @@ async def test_a_group_that_reads_everything_waits_for_no_transaction(world: Wor
 
 
 @pytest.mark.fault("A17")
+async def test_a_reader_without_a_group_may_read_everything(world: World) -> None:
+    """So does `strider topics tail` of a public topic."""
+    topic = await world.create_topic(1)
+    partition = TopicPartition(topic, 0)
+    transaction = await world.open_transaction(partition, [RawRecord(b"k", b"open")])
+    bus = world.bus()
+    producer = await bus.producer()
+    await asyncio.gather(*await producer.send_raw(topic, 0, [RawRecord(b"k", b"behind")]))
+    reader = await bus.reader([partition], read_committed=False)
+
+    assert values(await read(reader, 2)) == [b"open", b"behind"]
+    assert await reader.end_offsets([partition]) == {partition: 2}
+    await transaction.abort()
+
+
+@pytest.mark.fault("A17")
 async def test_a_reader_names_where_an_open_transaction_holds_it(world: World) -> None:
     topic = await world.create_topic(1)
     partition = TopicPartition(topic, 0)

@@ -74,7 +74,7 @@ class StubBus:
     def __init__(self, reader: StubReader) -> None:
         self._reader = reader
 
-    async def reader(self, partitions: Iterable[TopicPartition]) -> Consumer:
+    async def reader(self, partitions: Iterable[TopicPartition], *, read_committed: bool = True) -> Consumer:
         return self._reader  # type: ignore[return-value]
 
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from strider.contracts import Topic
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import Echoed, SchemaDeclared
-from strider.contracts.generated.topics import ECHOES, SCHEMAS
+from strider.contracts.generated.topics import ECHO_REQUESTS, ECHOES, SCHEMAS
 from strider.messaging.errors import StartRefused
 from strider.messaging.inprocess import InProcessBroker, InProcessBus
-from strider.messaging.ports import OutgoingMessage
+from strider.messaging.ports import OutgoingMessage, RawRecord, TopicPartition
 from strider.messaging.schema_topic import SchemaFinder
 from strider.messaging.topics.tail import TailedMessage, TailOptions, TopicTail
 
@@ -203,3 +204,30 @@ def test_an_offset_that_no_partition_has_reached_is_refused_with_the_next_ones()
         asyncio.run(world.texts(offset=2))
 
     assert asyncio.run(world.texts(offset=1)) == []
+
+
+@pytest.mark.fault("A17")
+@pytest.mark.parametrize(
+    ("topic", "values"),
+    [
+        pytest.param(ECHO_REQUESTS, [b"before", b"open", b"behind"], id="public"),
+        pytest.param(ECHOES, [b"before"], id="written by one service"),
+    ],
+)
+async def test_an_open_transaction_hides_nothing_of_a_public_topic(
+    topic: Topic[Any], values: list[bytes]
+) -> None:
+    """Its service does not wait for the end of a stranger's transaction either."""
+    world, name = World(), topic.name
+    if name != ECHOES.name:
+        world.broker.create_topic(name, 1)
+    world.put(b"before", topic=name)
+    epoch = world.broker.transactions.initialise("stranger")
+    record = RawRecord(b"key", b"open")
+    world.broker.transactions.append("stranger", TopicPartition(name, 0), record, epoch=epoch, shard=0)
+    world.put(b"behind", topic=name)
+    tail = TopicTail(world.bus, world.codec, SchemaFinder(world.bus, codec=world.codec))
+
+    lines = [line async for line in tail.read(name, topic, TailOptions(from_beginning=True))]
+
+    assert [line.record.value for line in lines] == values

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar
 
 
 class Event(Protocol):
@@ -25,6 +25,9 @@ class Event(Protocol):
 
 
 E = TypeVar("E")
+
+ANYONE: Final = "anyone"
+"""Writer of a public topic: every user that the broker knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +86,8 @@ class Topic(Generic[E]):
     """Headers of this topic with their descriptions; common headers are not included."""
     planned_writers: tuple[str, ...] = ()
     """Names of the services that are to write it; no code of theirs does yet."""
+
+    @property
+    def is_public(self) -> bool:
+        """Whether anyone may write it; readers then wait for no transaction: they read uncommitted."""
+        return ANYONE in self.writers

@@ -202,8 +202,11 @@ class Bus(Protocol):
 
     async def consumer(self, spec: GroupSpec, listener: RebalanceListener) -> Consumer: ...
 
-    async def reader(self, partitions: Iterable[TopicPartition]) -> Consumer:
-        """Open a groupless, read-committed reader at the beginning of the given partitions."""
+    async def reader(self, partitions: Iterable[TopicPartition], *, read_committed: bool = True) -> Consumer:
+        """Open a groupless reader at the beginning of the given partitions.
+
+        One that does not read committed records alone waits for no transaction, as a group of public topics.
+        """
 
     async def take_shard(
         self, namespace: str, shard: int, *, commit_interval_seconds: float = 0.25

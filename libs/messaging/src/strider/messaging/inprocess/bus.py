@@ -36,10 +36,12 @@ class InProcessBus:
         self._broker.check_available()
         return InProcessConsumer(self._broker, spec, listener)
 
-    async def reader(self, partitions: Iterable[TopicPartition]) -> InProcessReader:
+    async def reader(
+        self, partitions: Iterable[TopicPartition], *, read_committed: bool = True
+    ) -> InProcessReader:
         """Make a groupless reader at the beginning of the given partitions."""
         self._broker.check_available()
-        reader = InProcessReader(self._broker)
+        reader = InProcessReader(self._broker, read_committed=read_committed)
         reader.assign(partitions, from_start=True)
         return reader
 

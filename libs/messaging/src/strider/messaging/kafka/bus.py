@@ -110,10 +110,12 @@ class KafkaBus:
         consumer = await join_group(self._connection, spec, listener)
         return self._track(consumer)
 
-    async def reader(self, partitions: Iterable[TopicPartition]) -> KafkaConsumer:
-        """Open a groupless, read-committed reader at the beginning of the given partitions."""
+    async def reader(
+        self, partitions: Iterable[TopicPartition], *, read_committed: bool = True
+    ) -> KafkaConsumer:
+        """Open a groupless reader at the beginning of the given partitions."""
         self._check_open()
-        reader = await open_reader(self._connection, list(partitions))
+        reader = await open_reader(self._connection, list(partitions), read_committed=read_committed)
         return self._track(reader)
 
     async def take_shard(

@@ -104,9 +104,11 @@ async def join_group(
     return consumer
 
 
-async def open_reader(connection: KafkaConnection, partitions: Sequence[TopicPartition]) -> KafkaConsumer:
+async def open_reader(
+    connection: KafkaConnection, partitions: Sequence[TopicPartition], *, read_committed: bool
+) -> KafkaConsumer:
     """Read the given partitions from their beginning, without a group."""
-    client = _new_client(**connection.client_arguments(), **_read_options(read_committed=True))
+    client = _new_client(**connection.client_arguments(), **_read_options(read_committed=read_committed))
     client.assign([LibraryPartition(*partition) for partition in partitions])
     consumer = KafkaConsumer(client, connection)
     await _start_client(client, assignor=None)

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from strider.contracts import Topic
 from strider.contracts.generated.topics import EXAMPLE_SERVICES, SERVICES, TOPICS
+from strider.contracts.topic import ANYONE
 
-ANYONE: Final = "anyone"
 PERSON: Final = "person"
 _RUNTIME: Final = "runtime"
 """Writer of dead letters, in the name of each service."""

@@ -1,7 +1,8 @@
 """Tail of a topic for people: from an offset or a time, decoded, filtered, followed.
 
 Yields messages and prints nothing. A message that cannot be decoded is yielded with the reason, because that
-is what one often looks for. Reads without a group, so that no offsets are touched.
+is what one often looks for. Reads without a group, so that no offsets are touched; a public topic is read
+uncommitted, as its service does, so that a transaction that is left open hides nothing.
 """
 
 from __future__ import annotations
@@ -78,7 +79,9 @@ class TopicTail:
         self, name: str, topic: Topic[Any] | None, options: TailOptions
     ) -> AsyncGenerator[TailedMessage]:
         """Read a topic; one that is not declared is read without decoding."""
-        reader = await self._bus.reader(await self._partitions(name, options))
+        is_public = topic is not None and topic.is_public
+        partitions = await self._partitions(name, options)
+        reader = await self._bus.reader(partitions, read_committed=not is_public)
         try:
             ends = await reader.end_offsets(reader.assignment())
             _refuse_future_offset(name, options, ends)
