@@ -10,6 +10,7 @@ import pytest
 from strider.cli.doctor.checks import CheckFinding, run_checks
 from strider.cli.doctor.configuration import configuration_checks
 from strider.localstack.directories import StackDirectory
+from strider.localstack.plan.headers_key import provide_headers_key
 from strider.localstack.plan.owner_key import provide_owner_key
 from strider.testing.owner import OWNER_KEY
 
@@ -31,32 +32,67 @@ def test_an_empty_environment_has_no_problem(tmp_path: Path) -> None:
         ("contact", "ok", ""),
         ("profiles", "ok", ""),
         ("owner-key", "warning", "set it here, for link-ingestion and for the API, or run: strider up"),
+        (
+            "headers-key",
+            "warning",
+            "set it here, for link-ingestion, the fetcher and the API, or run: strider up",
+        ),
     ]
 
 
-def owner_key_findings(directory: Path, **environment: str) -> list[tuple[str, str]]:
-    """Return status and detail of the check of the owner key."""
-    return [
-        (each.status, each.detail) for each in findings(directory, **environment) if each.name == "owner-key"
-    ]
+def key_findings(directory: Path, name: str = "owner-key", **environment: str) -> list[tuple[str, str]]:
+    """Return status and detail of the check of a key."""
+    return [(each.status, each.detail) for each in findings(directory, **environment) if each.name == name]
 
 
 def test_the_owner_key_is_found_in_the_environment_or_the_local_stack(tmp_path: Path) -> None:
     """Without one, what a sender may do is said; the key itself is never printed."""
-    ((status, detail),) = owner_key_findings(tmp_path)
+    ((status, detail),) = key_findings(tmp_path)
     assert (status, "names that begin with raw." in detail) == ("warning", True)
 
-    own = owner_key_findings(tmp_path, STRIDER_OWNER_KEY=OWNER_KEY)
+    own = key_findings(tmp_path, STRIDER_OWNER_KEY=OWNER_KEY)
     assert own == [("ok", "seeds are signed with STRIDER_OWNER_KEY")]
     home = StackDirectory(tmp_path / "home")
     key = provide_owner_key(home, {})
-    assert owner_key_findings(tmp_path, STRIDER_HOME=str(home.root)) == [
+    assert key_findings(tmp_path, STRIDER_HOME=str(home.root)) == [
         ("ok", "seeds are signed with the key of the local stack")
     ]
-    ((status, detail),) = owner_key_findings(
-        tmp_path, STRIDER_HOME=str(home.root), STRIDER_OWNER_KEY=OWNER_KEY
-    )
+    ((status, detail),) = key_findings(tmp_path, STRIDER_HOME=str(home.root), STRIDER_OWNER_KEY=OWNER_KEY)
     assert (status, "differs" in detail, key in detail) == ("warning", True, False)
+
+
+def test_the_key_of_personal_headers_is_found_in_the_environment_or_the_local_stack(tmp_path: Path) -> None:
+    """The stack keeps keys that were in use: each of them fits, and another one does not."""
+    name, key, newer = "headers-key", "1" * 32, "2" * 32
+    assert [status for status, _ in key_findings(tmp_path, name)] == ["warning"]
+    assert key_findings(tmp_path, name, STRIDER_HEADERS_KEY=key) == [
+        ("ok", "personal headers are encrypted with STRIDER_HEADERS_KEY")
+    ]
+
+    home = StackDirectory(tmp_path / "home")
+    provide_headers_key(home, {"STRIDER_HEADERS_KEY": key})
+    provide_headers_key(home, {"STRIDER_HEADERS_KEY": newer})
+    stack = {"STRIDER_HOME": str(home.root)}
+    assert key_findings(tmp_path, name, **stack) == [
+        ("ok", "personal headers are encrypted with the key of the local stack")
+    ]
+    kept = [key_findings(tmp_path, name, STRIDER_HEADERS_KEY=own, **stack) for own in (key, newer)]
+    assert [status for ((status, _),) in kept] == ["ok", "ok"]
+    other = "3" * 32
+    ((status, detail),) = key_findings(tmp_path, name, STRIDER_HEADERS_KEY=f"{key},{other}", **stack)
+    assert (status, "differs from the keys" in detail) == ("warning", True)
+    assert not any(secret in detail for secret in (key, newer, other))
+
+
+def test_a_key_of_personal_headers_that_is_too_short_is_a_fault_of_the_settings(tmp_path: Path) -> None:
+    found = findings(tmp_path, STRIDER_HEADERS_KEY="secret-but-short")
+
+    ((name, detail),) = [(each.name, each.detail) for each in found if each.status == "fault"]
+    assert (name, detail.partition(":")[0]) == ("settings", "STRIDER_HEADERS_KEY")
+    assert "secret-but-short" not in detail
+    assert key_findings(tmp_path, "headers-key", STRIDER_HEADERS_KEY="secret-but-short") == [
+        ("warning", "not checked: the settings above are invalid")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +124,7 @@ def test_a_missing_contact_is_reported_with_its_consequence(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["KAFKA_HOME", "POSTGRES_DB", "REDIS_VERSION", "HOME"])
 def test_variables_of_other_programs_are_no_problem(tmp_path: Path, name: str) -> None:
-    found = findings(tmp_path, STRIDER_OWNER_KEY=OWNER_KEY, **{name: "1"})
+    found = findings(tmp_path, STRIDER_OWNER_KEY=OWNER_KEY, STRIDER_HEADERS_KEY=OWNER_KEY, **{name: "1"})
 
     assert {each.status for each in found} == {"ok"}
 

@@ -14,9 +14,6 @@ from pydantic import SecretStr
 
 from strider.cli.arguments import closest
 from strider.cli.profiles import FILE_NAME, ProfileError, find_profiles, read_profiles
-from strider.cli.seeds.credentials import find_credentials
-from strider.localstack.directories import find_stack_directory
-from strider.localstack.plan.owner_key import read_owner_key
 from strider.runtime.settings.base import ServiceSettings
 from strider.runtime.settings.help import settings_classes
 from strider.runtime.settings.loader import (
@@ -30,8 +27,8 @@ from strider.runtime.settings.loader import (
 )
 
 from .checks import Check, CheckFinding, CheckStatus
+from .secret_keys import AREA, check_headers_key, check_owner_key
 
-AREA: Final = "configuration"
 CONTACT_VARIABLE: Final = "STRIDER_CONTACT"
 UNGUARDED_PREFIX: Final = "CRAWLER_"
 """Beginning of settings of which services do not refuse unknown ones."""
@@ -48,7 +45,8 @@ def configuration_checks(environment: Mapping[str, str], directory: Path) -> Ite
     yield Check(AREA, "names", lambda: _check_names(environment))
     yield Check(AREA, "contact", lambda: _check_contact(environment))
     yield Check(AREA, "profiles", lambda: _check_profiles(environment, directory))
-    yield Check(AREA, "owner-key", lambda: _check_owner_key(environment, directory))
+    yield Check(AREA, "owner-key", lambda: check_owner_key(environment, directory))
+    yield Check(AREA, "headers-key", lambda: check_headers_key(environment, directory))
 
 
 def _finding(name: str, status: CheckStatus, detail: str, remedy: str = "") -> CheckFinding:
@@ -155,28 +153,3 @@ def _check_profiles(environment: Mapping[str, str], directory: Path) -> Sequence
         detail += "; other users can read it"
         return [_finding("profiles", CheckStatus.WARNING, detail, f"chmod 600 {path}")]
     return [_finding("profiles", CheckStatus.OK, detail)]
-
-
-def _check_owner_key(environment: Mapping[str, str], directory: Path) -> Sequence[CheckFinding]:
-    """Report whether seeds from here are signed as an owner's, and what it means if not."""
-    name = "owner-key"
-    try:
-        own = find_credentials(environment).owner_key
-    except SettingsError:
-        return [_finding(name, CheckStatus.WARNING, "not checked: the settings above are invalid")]
-    stack = read_owner_key(find_stack_directory(environment, directory))
-    if own and stack and own != stack:
-        detail = "STRIDER_OWNER_KEY differs from the key of the local stack, whose broker gets the latter"
-        return [_finding(name, CheckStatus.WARNING, detail, "unset STRIDER_OWNER_KEY, or run: strider up")]
-    if own or stack:
-        source = "STRIDER_OWNER_KEY" if own else "the key of the local stack"
-        return [_finding(name, CheckStatus.OK, f"seeds are signed with {source}")]
-    return [
-        _finding(
-            name,
-            CheckStatus.WARNING,
-            "STRIDER_OWNER_KEY is not set: seeds from here are raw, with names that begin with raw. and "
-            "within the limits STRIDER_SEEDS_*; without it link-ingestion refuses signed seeds",
-            "set it here, for link-ingestion and for the API, or run: strider up",
-        )
-    ]
