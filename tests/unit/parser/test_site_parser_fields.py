@@ -18,6 +18,7 @@ from strider.parser.core.site_parser_fields import (
     format_attribution,
     parse_attribution,
 )
+from strider.runtime.clocks import SystemClock
 from strider.runtime.observability.metrics import Metrics
 from strider.sites import FoundTexts, Select, SiteParser, select_parsers
 
@@ -156,7 +157,7 @@ def test_pages_of_other_sites_and_levels_are_read_as_ever() -> None:
 def test_pages_are_counted_by_site_and_version_in_bounded_numbers() -> None:
     """A crawl may reach a million domains; only a limited number become series."""
     metrics = Metrics(())
-    meter = ParserMetrics(metrics)
+    meter = ParserMetrics(metrics, clock=SystemClock())
     for number in range(PAGES_READ.max_series + 5):
         meter.count_page(ParserAttribution(f"{number}.test", "strider", "4", "read"))
 

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pytest
+from structlog.testing import capture_logs
 
+from strider.parser import log_events
+from strider.parser.adapters.metrics import LOG_SECONDS, PAGES_GIVEN_UP, ParserMetrics
 from strider.parser.adapters.parsing_turns import (
     MAX_EXPENSIVE_SECONDS,
     MAX_WAITING_BYTES,
@@ -17,6 +20,7 @@ from strider.parser.adapters.parsing_turns import (
 )
 from strider.parser.core.parsing_costs import PageSender, page_sender
 from strider.parser.topology import MAX_WAITING_PAGES, PAGES_PER_WORKER
+from strider.runtime.observability.metrics import Metrics
 
 OWNER = page_sender("crawl-1", "www.owner.test")
 RAW = page_sender("adhoc-1", "www.raw.test")
@@ -45,6 +49,7 @@ class Parsing:
 
     turns: ParsingTurns
     clock: WorkClock
+    metrics: Metrics
 
     async def parse(self, source: PageSender, seconds: float) -> None:
         """Parse one page alone."""
@@ -73,8 +78,10 @@ def results(tasks: list[asyncio.Task[ParsingTurn | None]]) -> list[ParsingTurn |
 
 @pytest.fixture
 def parsing() -> Parsing:
-    clock = WorkClock()
-    return Parsing(ParsingTurns(workers=1, page_seconds=DEADLINE, clock=clock), clock)
+    clock, metrics = WorkClock(), Metrics(())
+    counted = ParserMetrics(metrics, clock=clock).count_given_up
+    turns = ParsingTurns(workers=1, page_seconds=DEADLINE, clock=clock, on_given_up=counted)
+    return Parsing(turns, clock, metrics)
 
 
 async def expensive_backlog(
@@ -136,6 +143,27 @@ async def test_expensive_pages_give_way_where_others_come(
     await settle()
     assert len(results(others)) == 10
     assert None not in results(others)
+
+
+async def test_pages_that_are_given_up_are_counted_and_logged_once_a_minute(parsing: Parsing) -> None:
+    """An operator sees that parser time is too little, without a line for each page."""
+    for _ in range(12):
+        await parsing.parse(RAW, DEADLINE)
+    with capture_logs() as lines:
+        await parsing.parse(OWNER, 0.01)
+        pages = await parsing.wait(RAW, MAX_WAITING_PAGES + 50)
+        before = results(pages).count(None)
+        parsing.clock.seconds += LOG_SECONDS
+        pages += await parsing.wait(OWNER, 1)
+        pages += await parsing.wait(RAW, 5)
+
+    given_up = results(pages).count(None)
+    logged = [line for line in lines if line["event"] == log_events.EXPENSIVE_PAGES_GIVEN_UP.text]
+    counts = [parsing.metrics.value(PAGES_GIVEN_UP, senders) for senders in ("owners", "raw")]
+    assert given_up > before > 40
+    assert counts == [0, given_up]
+    assert [line["pages"] for line in logged] == [1, before]
+    assert (logged[0]["execution_id"], logged[0]["group"]) == (RAW.execution_id, RAW.group)
 
 
 async def test_expensive_pages_wait_for_some_seconds_only(parsing: Parsing) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
+from strider.messaging.ports import Clock
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.storage.objects import ObjectOptions, open_object_store
 
@@ -28,15 +29,16 @@ def build(process: ServiceContext[ParserSettings]) -> ServiceDefinition:
     parsers = ParserWorkerPool(
         config, process.codec, workers=settings.workers, clock=clock, environ=dict(os.environ)
     )
+    metrics = ParserMetrics(process.metrics, clock=clock)
     specs = CrawlSpecCache(process.bus, process.codec, clock=clock)
     parser = Parser(
         parsers,
         bodies,
         specs=specs,
-        turns=ParsingTurns(workers=settings.workers, page_seconds=settings.page_seconds, clock=clock),
+        turns=_parsing_turns(settings, metrics, clock),
         now_ms=lambda: round(clock.now().timestamp() * 1000),
         extraction=settings.extraction,
-        count_page=ParserMetrics(process.metrics).count_page,
+        count_page=metrics.count_page,
         is_shadow=settings.shadow,
     )
     loop = loop_settings(workers=settings.workers, page_seconds=settings.page_seconds)
@@ -54,6 +56,15 @@ def build(process: ServiceContext[ParserSettings]) -> ServiceDefinition:
         connect=(parsers.start,),
         close=(parsers.close, specs.close, *(() if objects is None else (objects.close,))),
         objects=objects,
+    )
+
+
+def _parsing_turns(settings: ParserSettings, metrics: ParserMetrics, clock: Clock) -> ParsingTurns:
+    return ParsingTurns(
+        workers=settings.workers,
+        page_seconds=settings.page_seconds,
+        clock=clock,
+        on_given_up=metrics.count_given_up,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,6 +36,10 @@ OTHERS_SECONDS: Final = 60.0
 """Time since the last page of another sender after which nothing is given up."""
 
 
+def _ignore_given_up(sender: PageSender) -> None:
+    del sender
+
+
 @dataclass(slots=True, eq=False)
 class ParsingTurn:
     """The turn of one page."""
@@ -51,8 +56,19 @@ class ParsingTurn:
 class ParsingTurns:
     """Grants turns."""
 
-    def __init__(self, *, workers: int, page_seconds: float, clock: Clock) -> None:
-        """`page_seconds` is the deadline of a page, which one that ends its worker is charged for."""
+    def __init__(
+        self,
+        *,
+        workers: int,
+        page_seconds: float,
+        clock: Clock,
+        on_given_up: Callable[[PageSender], None] = _ignore_given_up,
+    ) -> None:
+        """`page_seconds` is the deadline of a page, which one that ends its worker is charged for.
+
+        `on_given_up` is called with the sender of each page that is given up.
+        """
+        self._on_given_up = on_given_up
         self._workers = workers
         self._max_begun = workers * PAGES_PER_WORKER
         self._page_seconds = page_seconds
@@ -138,6 +154,7 @@ class ParsingTurns:
             if self._is_full() or now - turn.began_at > MAX_EXPENSIVE_SECONDS:
                 self._remove(turn)
                 turn.granted.set_result(False)
+                self._on_given_up(turn.source)
 
     def _note_arrival(self, source: PageSender, now: float) -> None:
         if not self._costs.is_expensive(source, now=now):
