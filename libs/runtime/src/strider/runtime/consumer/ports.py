@@ -75,6 +75,9 @@ class ConsumerMeter(Protocol):
     def in_flight(self, messages: int, size_bytes: int, running: int) -> None:
         """Set how many messages are read and not done, and how many handlers run; about once a poll."""
 
+    def waiting(self, senders: str, messages: int, seconds: float) -> None:
+        """Set how many messages of a group of senders wait for a place, and the longest for how long."""
+
     def dead_lettered(self, topic: str, reason: str) -> None:
         """Count a message whose dead letter was acknowledged."""
 
@@ -192,7 +195,7 @@ class NoConsumerMeter:
     def _ignore(self, *_: object, **__: object) -> None:
         """Ignore all arguments."""
 
-    handled = in_flight = dead_lettered = lost = batch_skipped = log_truncated = lag = _ignore
+    handled = in_flight = waiting = dead_lettered = lost = batch_skipped = log_truncated = lag = _ignore
     paused = rebalanced = commit_failed = retried = _ignore
 
 

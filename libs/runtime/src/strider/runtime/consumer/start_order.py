@@ -67,6 +67,7 @@ class Claim(NamedTuple):
     """The share of the places that a message needs."""
 
     path: SharePath
+    """Its first name is a label of metrics: one of a few."""
     max_wait_seconds: float = inf
     """After this time nothing comes of the message: it is started to be ended."""
 
@@ -125,7 +126,16 @@ class FirstComeOrder:
 
 class _WaitingMessage(NamedTuple):
     message: InFlightMessage
+    added_at: float
     give_up_at: float
+
+
+class WaitForPlace(NamedTuple):
+    """Messages of a group of senders whose share is used up."""
+
+    messages: int
+    oldest_at: float
+    """Monotonic time at which the oldest began to wait."""
 
 
 class SharedOrder:
@@ -145,7 +155,8 @@ class SharedOrder:
     def add(self, message: InFlightMessage) -> None:
         """Add a message that may start, or start again."""
         claim = self._claim_of(message.record)
-        waiting = _WaitingMessage(message, self._clock.monotonic() + claim.max_wait_seconds)
+        now = self._clock.monotonic()
+        waiting = _WaitingMessage(message, now, now + claim.max_wait_seconds)
         queue = self._waiting.get(claim.path)
         if queue is None:
             queue = self._waiting[claim.path] = deque()
@@ -177,6 +188,16 @@ class SharedOrder:
 
     def __iter__(self) -> Iterator[InFlightMessage]:
         return (waiting.message for queue in self._waiting.values() for waiting in queue)
+
+    def waits(self) -> dict[str, WaitForPlace]:
+        """Return the messages whose share is used up, by the first name of their path."""
+        found: dict[str, WaitForPlace] = {}
+        for path, queue in self._waiting.items():
+            if path and self.shares.free_for(path) < 1:
+                before = found.get(str(path[0]), WaitForPlace(0, inf))
+                oldest_at = min(before.oldest_at, queue[0].added_at)
+                found[str(path[0])] = WaitForPlace(before.messages + len(queue), oldest_at)
+        return found
 
     def _next_path(self) -> SharePath | None:
         if not self._waiting:

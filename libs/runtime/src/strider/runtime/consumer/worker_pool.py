@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from math import inf
+
+from strider.runtime.observability import log_events
+from strider.runtime.observability.logging import logger
 
 from .messages import AssignedPartition, InFlightMessage, MessageStage
 from .pauses import Pauses, Spawn, resolve_probe
+from .ports import ConsumerMeter
 from .spec import ConsumerPorts, ConsumerSettings
-from .start_order import FirstComeOrder, SharedOrder, StartOrder
+from .start_order import FirstComeOrder, SharedOrder, StartOrder, WaitForPlace
 
 MESSAGES_PER_YIELD = 128
 """Messages without a wait after which a worker yields to other tasks (heartbeats, health)."""
@@ -22,6 +27,51 @@ MESSAGES_PER_YIELD = 128
 SECONDS_PER_YIELD = 0.02
 
 SWEEPS_PER_DEADLINE = 20
+
+PLACES_FULL_SECONDS = 10.0
+"""A message that waits for so long for a place of its senders is worth a warning."""
+
+_log = logger("loop")
+
+
+class PlaceWaits:
+    """Reports messages that wait because the places of their senders are taken."""
+
+    def __init__(self, order: SharedOrder, *, places: int, meter: ConsumerMeter) -> None:
+        self._order = order
+        self._places = places
+        self._meter = meter
+        self._reported: set[str] = set()
+        self._is_full = False
+        self._blocked_until = -inf
+
+    def report(self, now: float, *, is_blocked: bool) -> None:
+        """Set the metrics; log when messages begin to wait for long, and when none does any more.
+
+        A pause is reported as such: the time that messages wait in it is none that they wait for a place.
+        """
+        if is_blocked:
+            self._blocked_until = now
+        waits = {} if is_blocked else self._order.waits()
+        seconds = {senders: now - max(wait.oldest_at, self._blocked_until) for senders, wait in waits.items()}
+        for senders in self._reported | set(waits):
+            messages = waits[senders].messages if senders in waits else 0
+            self._meter.waiting(senders, messages, seconds.get(senders, 0.0))
+        self._reported |= set(waits)
+        self._log_change(waits, max(seconds.values(), default=0.0))
+
+    def _log_change(self, waits: Mapping[str, WaitForPlace], longest_seconds: float) -> None:
+        if not self._is_full and longest_seconds >= PLACES_FULL_SECONDS:
+            self._is_full = True
+            _log.emit(
+                log_events.PLACES_FULL,
+                places=self._places,
+                waiting={senders: wait.messages for senders, wait in waits.items()},
+                seconds=round(longest_seconds),
+            )
+        elif self._is_full and longest_seconds < PLACES_FULL_SECONDS / 2:
+            self._is_full = False
+            _log.emit(log_events.PLACES_FREE, places=self._places)
 
 
 class WorkerPool:
@@ -32,8 +82,11 @@ class WorkerPool:
         self._settings = settings
         self._pauses = pauses
         self._ready: StartOrder = FirstComeOrder()
+        self._waits: PlaceWaits | None = None
         if ports.claim_of is not None:
-            self._ready = SharedOrder(settings.concurrency, ports.claim_of, clock=ports.clock)
+            order = SharedOrder(settings.concurrency, ports.claim_of, clock=ports.clock)
+            self._ready = order
+            self._waits = PlaceWaits(order, places=settings.concurrency, meter=ports.meter)
         self._priority: deque[InFlightMessage] = deque()
         """Probes, and messages whose acknowledgements have come: they run even while blocked."""
         self._idle: deque[asyncio.Future[None]] = deque()
@@ -181,6 +234,8 @@ class WorkerPool:
             await clock.sleep(every)
             now = clock.monotonic()
             self.resume()  # messages may have waited for as long as they may
+            if self._waits is not None:
+                self._waits.report(now, is_blocked=self._pauses.is_blocked)
             if now - before > 2 * every:
                 self._extend_deadlines(now - before - every, now=now)
             for message, task in list(self._active.items()):

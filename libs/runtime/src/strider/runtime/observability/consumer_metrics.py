@@ -40,6 +40,11 @@ class ConsumerMetrics:
         self._metrics.set(declared.IN_FLIGHT_BYTES, self._group, value=size_bytes)
         self._metrics.set(declared.ACTIVE_WORKERS, self._group, value=running)
 
+    def waiting(self, senders: str, messages: int, seconds: float) -> None:
+        """Set how many messages of a group of senders wait for a place, and the longest for how long."""
+        self._metrics.set(declared.WAITING_FOR_PLACE, self._group, senders, value=messages)
+        self._metrics.set(declared.PLACE_WAIT_SECONDS, self._group, senders, value=seconds)
+
     def dead_lettered(self, topic: str, reason: str) -> None:
         """Count a message that was dead-lettered."""
         self._heartbeat.record_failure()

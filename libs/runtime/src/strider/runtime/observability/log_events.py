@@ -51,6 +51,11 @@ PAUSE_EXEMPTION_REVOKED: Final = warning(
     "Pause exemption revoked",
     "The probe of a dependency hangs, so its pause no longer keeps the watchdog from acting.",
 )
+PLACES_FULL: Final = warning(
+    "Places full",
+    "Messages have waited for ten seconds or more, because the places of their senders are taken.",
+)
+PLACES_FREE: Final = info("Places free", "No message waits for long for a place any more.")
 COMMIT_REFUSED: Final = info(
     "Commit refused", "The partitions have another owner by now; the messages are handled again there."
 )

@@ -103,6 +103,24 @@ IN_FLIGHT_BYTES: Final = Metric(
 )
 IN_FLIGHT: Final = Metric("strider_in_flight", "gauge", "Messages read and not done.", ("group",))
 ACTIVE_WORKERS: Final = Metric("crawler_active_workers", "gauge", "Handlers running now.", ("group",))
+WAITING_FOR_PLACE: Final = Metric(
+    "strider_waiting_for_place",
+    "gauge",
+    "Messages that wait because the places of their senders are taken; by group of senders.",
+    ("group", "senders"),
+)
+PLACE_WAIT_SECONDS: Final = Metric(
+    "strider_place_wait_seconds",
+    "gauge",
+    "Time for which the longest of them waits.",
+    ("group", "senders"),
+    alert=Alert(
+        "PlacesFull",
+        "$metric > 10",
+        5,
+        "Requests wait for a place for more than ten seconds: there are too few fetchers or places.",
+    ),
+)
 LAG: Final = Metric(
     "kafka_consumergroup_lag",
     "gauge",
@@ -221,6 +239,8 @@ RUNTIME_METRICS: Final = (
     IN_FLIGHT,
     IN_FLIGHT_BYTES,
     ACTIVE_WORKERS,
+    WAITING_FOR_PLACE,
+    PLACE_WAIT_SECONDS,
     LAG,
     DEAD_LETTERS,
     LOSSES,
