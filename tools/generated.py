@@ -65,6 +65,12 @@ def _settings() -> dict[Path, str]:
     }
 
 
+def _compose() -> dict[Path, str]:
+    import compose_settings  # noqa: PLC0415  # a neighbour of this file
+
+    return {compose_settings.FILE: compose_settings.render()}
+
+
 def _processes() -> dict[Path, str]:
     import metric_pages  # noqa: PLC0415  # a neighbour of this file
 
@@ -116,6 +122,7 @@ RENDERERS: tuple[Render, ...] = (
         _contracts,
         _topic_documents,
         _settings,
+        _compose,
         _requirements,
         _reliability,
         _growth,

@@ -34,7 +34,7 @@ SAYS_RUNNING = '"event": "Service running"'
 
 def _environment(name: str, stack: ServerStack, dsn: str, place: Path) -> dict[str, str]:
     """The block's own variables, with the test's servers in the place of the containers."""
-    said = COMPOSE["services"][name]["environment"]
+    said = {key for key, value in COMPOSE["services"][name]["environment"].items() if value is not None}
     here = {
         "KAFKA_BOOTSTRAP_SERVERS": stack.kafka.address,
         "POSTGRES_DSN": dsn,
@@ -55,7 +55,7 @@ def _environment(name: str, stack: ServerStack, dsn: str, place: Path) -> dict[s
             "STRIDER_API_PORT": "0",
             "STRIDER_API_TOKEN": "0123456789abcdef",
         }
-    assert said.keys() == here.keys()
+    assert said == here.keys()
     return {"PATH": os.environ["PATH"], **here}
 
 

@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from strider.api.settings import ApiSettings
-from strider.fetcher.settings import FetcherSettings
-from strider.link_ingestion.settings import LinkIngestionSettings
 from strider.localstack.plan.services import HEADERS_SERVICES, KEYED_SERVICES, find_services
 from strider.localstack.servers.kafka import SINGLE_NODE_SETTINGS
 from strider.runtime.settings.base import ServiceSettings
+from strider.runtime.settings.help import settings_classes
 from strider.runtime.settings.loader import setting_fields
 
 ROOT = Path(__file__).parents[3]
@@ -88,18 +86,32 @@ def test_all_of_ours_are_one_image(compose: dict[str, Any]) -> None:
     }
 
 
-def test_every_variable_of_a_service_is_a_setting(compose: dict[str, Any]) -> None:
-    own: dict[str, type[ServiceSettings]] = {
-        "api": ApiSettings,
-        "fetcher": FetcherSettings,
-        "link-ingestion": LinkIngestionSettings,
+def settings_of(name: str) -> type[ServiceSettings]:
+    """Return the settings class of a service; that of all for steps, which are commands."""
+    module = f"strider.{name.replace('-', '_')}.settings"
+    return next((each for each in settings_classes() if each.__module__ == module), ServiceSettings)
+
+
+def test_a_container_gets_the_settings_of_its_service_and_no_others(compose: dict[str, Any]) -> None:
+    """`.env` has the keys of all: what handles the data of strangers gets none that it does not use."""
+    for name, each in ours(compose).items():
+        assert "env_file" not in each
+        assert each["environment"].keys() == {knob.variable for knob in setting_fields(settings_of(name))}
+    assert unknown_variables({"STRIDER_HELTH_PORT": "1"}) == {"STRIDER_HELTH_PORT"}
+
+
+def test_keys_reach_only_the_services_that_use_them(compose: dict[str, Any]) -> None:
+    having = {
+        key: {name for name, each in ours(compose).items() if key in each["environment"]}
+        for key in ("STRIDER_OWNER_KEY", "STRIDER_HEADERS_KEY", "STRIDER_API_TOKEN", "CRAWLER_PROXY_KEY")
     }
 
-    assert {
-        name: unknown_variables(each["environment"], own.get(name, ServiceSettings))
-        for name, each in ours(compose).items()
-    } == {name: set() for name in ours(compose)}
-    assert unknown_variables({"STRIDER_HELTH_PORT": "1"}) == {"STRIDER_HELTH_PORT"}
+    assert having == {
+        "STRIDER_OWNER_KEY": KEYED_SERVICES,
+        "STRIDER_HEADERS_KEY": HEADERS_SERVICES,
+        "STRIDER_API_TOKEN": {"api"},
+        "CRAWLER_PROXY_KEY": {"fetcher"},
+    }
 
 
 def test_the_owner_key_is_required_and_given_to_the_services_that_use_it(compose: dict[str, Any]) -> None:
