@@ -1,9 +1,10 @@
-"""Names as they are typed: suggestions for one that does not exist. Pure."""
+"""Names and files as they are typed: suggestions, and the sentence for a file that fails. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Final
 
 CUTOFF: Final = 0.6
@@ -26,3 +27,9 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
         return f"no {kind} {name!r}; did you mean {near}?"
     listed = ", ".join(names[:MAX_LISTED]) + (", …" if len(names) > MAX_LISTED else "")
     return f"no {kind} {name!r}; there are: {listed or 'none'}"
+
+
+def file_error(path: Path | str, failure: OSError | ValueError, *, option: str = "") -> str:
+    """Return the sentence for a file that cannot be read or written: `--from urls.txt: Is a directory`."""
+    reason = getattr(failure, "strerror", None) or failure
+    return f"{option} {path}: {reason}".lstrip()

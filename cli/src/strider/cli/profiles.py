@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from .arguments import unknown_name
+from .arguments import file_error, unknown_name
 
 FILE_NAME: Final = "profiles.toml"
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -57,7 +57,7 @@ def read_profiles(path: Path) -> dict[str, dict[str, str]]:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as failure:
-        raise ProfileError(f"{path}: {failure.strerror}") from failure
+        raise ProfileError(file_error(path, failure)) from failure
     except ValueError as failure:
         raise ProfileError(f"{path}: invalid TOML: {failure}") from failure
     return {name: dict(_variables(path, name, table)) for name, table in tables.items()}

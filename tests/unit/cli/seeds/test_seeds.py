@@ -214,6 +214,25 @@ def test_a_depth_of_0_is_refused_with_what_works() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        pytest.param({"metadata": {"a": "x" * 70_000}}, "--metadata: 70", id="too-large"),
+        pytest.param({"job_id": "\ud800"}, "--job: contains half of a surrogate pair", id="no-text"),
+        pytest.param({"include": ["\ud800"]}, "--include: contains half of", id="no-text-in-a-list"),
+        pytest.param(
+            {"headers": {f"X-{number}": "1" for number in range(20)}},
+            "--header: the number of headers is 20",
+            id="beyond-the-limits-of-raw-seeds",
+        ),
+    ],
+)
+def test_an_error_that_names_no_field_is_put_under_the_option_that_causes_it(
+    options: dict[str, Any], error: str
+) -> None:
+    assert raw_reader(fresh=True, **options, max_depth=2).option_error().startswith(error)
+
+
 def test_options_are_tried_before_the_first_line() -> None:
     """A wrong option is one mistake, not a million."""
     assert a_reader(max_depth=2).option_error() == ""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from strider.cli.arguments import file_error
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AllowPrivate, AsJsonLines, Contact, Headers, UserAgent
 from strider.cli.output import fail, json_text, log_to_stderr, print_text
@@ -117,7 +118,7 @@ def _check(etag: str, since: str, output: Path | None) -> None:
         try:
             output.open("ab").close()
         except OSError as failure:
-            raise _BadOptionError(f"--output {output}: {failure.strerror}") from failure
+            raise _BadOptionError(file_error(output, failure, option="--output")) from failure
 
 
 async def _fetch(

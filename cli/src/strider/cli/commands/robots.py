@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from strider.cli.arguments import file_error
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AllowPrivate, AsJsonLines, Contact
 from strider.cli.output import fail, json_text, print_text
@@ -64,4 +65,4 @@ def _read_content(file: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as failure:
-        raise ValueError(f"--file {file}: {failure.strerror}") from failure
+        raise ValueError(file_error(file, failure, option="--file")) from failure

@@ -16,6 +16,7 @@ from typing import Annotated, Any, BinaryIO, Final
 
 import typer
 
+from strider.cli.arguments import file_error
 from strider.cli.connections import BrokerTarget, run_with_broker
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import Bootstrap, ExtractionOption, Headers
@@ -156,7 +157,10 @@ def _add(
     if not arguments and stream is None:
         fail("no URL is given; name some, or - to read them from a pipe, or --from FILE", CommandExit.USAGE)
     lines = parse_url_list(arguments, stream, name)
-    counters = run_with_broker(bootstrap, lambda target: _send(target, options, lines, as_json=as_json))
+    source = f"--from {name}" if from_file is not None else "standard input"
+    counters = run_with_broker(
+        bootstrap, lambda target: _send(target, options, lines, source, as_json=as_json)
+    )
     is_complete = counters.sent and not counters.bad
     raise typer.Exit(CommandExit.DONE if is_complete else CommandExit.USAGE)
 
@@ -175,7 +179,7 @@ def _open(from_file: Path | None, *, is_piped: bool) -> tuple[BinaryIO | None, s
         try:
             return from_file.open("rb"), str(from_file)
         except OSError as failure:
-            fail(f"--from {from_file}: {failure.strerror}", CommandExit.USAGE)
+            fail(file_error(from_file, failure, option="--from"), CommandExit.USAGE)
     return (sys.stdin.buffer, "-") if is_piped else (None, "")
 
 
@@ -183,6 +187,7 @@ async def _send(
     target: BrokerTarget,
     options: Mapping[str, Any],
     lines: AsyncIterator[InputLine | BadLine],
+    source: str,
     *,
     as_json: bool,
 ) -> SendCounters:
@@ -201,7 +206,7 @@ async def _send(
     try:
         await sender.send(lines)
     except OSError as failure:
-        fail(f"cannot read the input: {failure.strerror}", CommandExit.USAGE)
+        fail(file_error(source, failure), CommandExit.USAGE)
     except Unavailable:
         if sender.counters.sent:
             print_status(f"acknowledged before the failure: {counted(sender.counters.sent, 'seed')}")

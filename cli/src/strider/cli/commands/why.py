@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 
+from strider.cli.arguments import file_error
 from strider.cli.connections import run_reported
 from strider.cli.exit_codes import CommandExit
 from strider.cli.explain.facts import read_output_facts
@@ -56,10 +57,8 @@ def why(
 def _read_file(path: Path, subject: UrlSubject) -> LookupResult:
     try:
         return LookupResult(read_output_facts(path, subject.key, subject.text))
-    except OSError as failure:
-        fail(f"--from {path}: {failure.strerror}", CommandExit.USAGE)
-    except ValueError as failure:
-        fail(f"--from {path}: {failure}", CommandExit.USAGE)
+    except (OSError, ValueError) as failure:
+        fail(file_error(path, failure, option="--from"), CommandExit.USAGE)
 
 
 def _read_servers(subject: UrlSubject, job: str, quick: bool) -> LookupResult:

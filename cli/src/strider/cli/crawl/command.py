@@ -107,7 +107,7 @@ def _check_resumable(resume: Path, output: Path | None) -> None:
     if resume.resolve() == output.resolve():
         raise BadCrawlRequest("--resume and -o are the same file; name two files")
     if output.exists() and not output.is_file():
-        raise BadCrawlRequest(f"-o: {output} is not a regular file, so --resume cannot continue it")
+        raise BadCrawlRequest(f"-o {output}: is not a regular file, so --resume cannot continue it")
 
 
 def _crawl_without_state(plan: CrawlPlan) -> int:
@@ -125,7 +125,7 @@ def _crawl(plan: CrawlPlan, session: CrawlSession) -> tuple[int, bool]:
     try:
         output = _open_output(plan, session.saved)
     except ResultWriteFailed as failure:
-        raise BadCrawlRequest(f"-o: {failure}") from failure
+        raise BadCrawlRequest(f"-o {failure}") from failure
     _relax_garbage_collector()
     try:
         end, crawl = uvloop.run(_run(plan, output, session))
@@ -172,7 +172,7 @@ def _open_output(plan: CrawlPlan, saved: SavedCrawl | None) -> ResultWriter:
     if saved is not None:
         if not plan.output.exists():
             raise BadCrawlRequest(
-                f"-o: {plan.output} is missing, and the state in {plan.resume} belongs to it; "
+                f"-o {plan.output}: is missing, and the state in {plan.resume} belongs to it; "
                 f"to start again, delete {plan.resume} as well, or name another file with --resume"
             )
         return ResultWriter.resume(plan.output, plan.output_format, saved.length, extra)

@@ -13,6 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
+from strider.cli.arguments import file_error
 from strider.cli.exit_codes import CommandExit
 from strider.cli.fetch.settings import (
     NO_CONTACT,
@@ -192,7 +193,7 @@ def _read_seeds(urls: Sequence[str], from_file: Path | None) -> Iterator[str]:
         with from_file.open("rb") as lines:
             yield from _read_url_lines(lines, f"--from {from_file}")
     except OSError as failure:
-        raise BadCrawlRequest(f"--from {from_file}: {failure.strerror}") from failure
+        raise BadCrawlRequest(file_error(from_file, failure, option="--from")) from failure
 
 
 def _read_url_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:

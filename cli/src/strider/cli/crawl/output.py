@@ -20,6 +20,7 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
+from strider.cli.arguments import file_error
 from strider.runtime.terminal_text import escape_controls
 
 from .csv_cells import guard_cell, read_rows
@@ -234,4 +235,4 @@ def _write_errors(name: str) -> Iterator[None]:
     except BrokenPipeError as failure:
         raise ResultWriteFailed(f"{name}: the reader has closed the pipe") from failure
     except OSError as failure:
-        raise ResultWriteFailed(f"{name}: {failure.strerror or failure}") from failure
+        raise ResultWriteFailed(file_error(name, failure)) from failure

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from strider.cli.arguments import file_error
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.politeness import DecryptHeader, HeaderRefused, personal_headers, refuse_encrypted
 from strider.urls import RefusedUrl, origin_of, to_wire_url
@@ -47,5 +48,5 @@ def _keys(configured: str, resume: Path | None) -> str:
             return path.read_text("utf-8").strip()
         write_key(path, new)
     except (OSError, UnicodeDecodeError) as failure:
-        raise BadCrawlRequest(f"--resume: {path}: {failure}") from failure
+        raise BadCrawlRequest(file_error(path, failure, option="--resume")) from failure
     return new

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from strider.cli.arguments import file_error
 from strider.contracts.generated.topics import CRAWL_SPECS, JOB_COMMANDS, JOB_EVENTS, SCHEMAS, TOPICS
 from strider.messaging.inprocess import (
     ForeignFile,
@@ -81,10 +82,10 @@ class CrawlState:
             self._file = SnapshotFile(path)
         except ForeignFile as failure:
             raise BadCrawlRequest(
-                f"--resume: {path} is not a state file of strider crawl, or is one of another version"
+                f"--resume {path}: is not a state file of strider crawl, or is one of another version"
             ) from failure
         except SnapshotError as failure:
-            raise BadCrawlRequest(f"--resume: {failure}") from failure
+            raise BadCrawlRequest(f"--resume {failure}") from failure
 
     @property
     def objects_folder(self) -> Path:
@@ -103,7 +104,7 @@ class CrawlState:
             )
         except (SnapshotError, KeyError, ValueError) as failure:
             raise BadCrawlRequest(
-                f"--resume: {self.path}: not the state file of a crawl ({failure})"
+                f"--resume {self.path}: not the state file of a crawl ({failure})"
             ) from failure
         self._is_new = False
         return saved
@@ -117,13 +118,13 @@ class CrawlState:
         try:
             self.objects_folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as failure:
-            raise BadCrawlRequest(f"--resume: {self.objects_folder}: {failure.strerror}") from failure
+            raise BadCrawlRequest(file_error(self.objects_folder, failure, option="--resume")) from failure
         self._snapshots = SnapshotTaker(broker, compacted=COMPACTED)
         if not self._file.is_empty():
             try:
                 self._snapshots.start_after(self._file.restore(broker))
             except SnapshotError as failure:
-                raise BadCrawlRequest(f"--resume: {failure}") from failure
+                raise BadCrawlRequest(f"--resume {failure}") from failure
 
     async def save(
         self,

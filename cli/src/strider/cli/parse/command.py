@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from strider.cli.arguments import file_error
 from strider.cli.crawl.request import BadCrawlRequest, parse_seed
 from strider.cli.exit_codes import CommandExit
 from strider.cli.output import counted, fail, json_text, log_to_stderr, print_text, warn
@@ -59,7 +60,7 @@ def _check(options: ParseOptions) -> None:
         raise ParseUsageError("name one FILE or URL, or many with --list")
     exists = options.listed or options.page == STANDARD_INPUT or Path(options.page).is_file()
     if options.page and Path(options.page).is_dir():
-        raise ParseUsageError(f"{options.page} is a directory; name a file, or many with --list")
+        raise ParseUsageError(f"{options.page}: is a directory; name a file, or many with --list")
     if options.url and isinstance(found := to_wire_url(options.url), RefusedUrl):
         raise ParseUsageError(f"--url: {refusal_text(options.url, found)}")
     if not exists and not _is_url(options.page):
@@ -125,7 +126,7 @@ def _open_list(path: Path | None) -> Iterator[IO[str]]:
     try:
         stream = path.open(encoding="utf-8", errors="replace")
     except OSError as failure:
-        raise ParseUsageError(f"--list {path}: {failure.strerror}") from failure
+        raise ParseUsageError(file_error(path, failure, option="--list")) from failure
     with stream:
         yield stream
 
@@ -139,6 +140,6 @@ def _open_output(path: Path | None) -> Iterator[IO[str]]:
     try:
         stream = path.open("w", encoding="utf-8", errors="backslashreplace")
     except OSError as failure:
-        raise ParseUsageError(f"-o {path}: {failure.strerror}") from failure
+        raise ParseUsageError(file_error(path, failure, option="-o")) from failure
     with stream:
         yield stream

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from strider.cli.arguments import file_error
 from strider.cli.typed_urls import refusal_text
 from strider.contracts.generated.events import PageFetched
 from strider.urls import RefusedUrl, host_of, to_wire_url, url_hash, url_key_of
@@ -109,7 +110,7 @@ def _read_content(file: str) -> bytes:
             with Path(file).open("rb") as stream:
                 content = stream.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as failure:
-        raise BadPageSource(f"{file}: {getattr(failure, 'strerror', None) or failure}") from failure
+        raise BadPageSource(file_error(file, failure)) from failure
     if len(content) > MAX_FILE_BYTES:
         raise BadPageSource(f"{file}: larger than {MAX_FILE_BYTES >> 20} MiB")
     return content

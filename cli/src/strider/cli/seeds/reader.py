@@ -133,6 +133,8 @@ ZERO_DEPTH: Final = (
 
 _OPTIONS: Final = {"job_id": "--job", "headers": "--header", "extraction": "--extract"}
 """Options that are not spelt like their field."""
+OWN_FIELDS: Final = frozenset({"submitted_by", "submitted_at_ms"})
+"""Fields that no option sets."""
 _LEADING_FIELD: Final = re.compile(r"(?P<name>[a-z_]+)(?=[: ])")
 
 _NO_POSITION: Final = SeedPosition("", 0, 0)
@@ -174,6 +176,7 @@ class SeedReader:
         self, options: Mapping[str, Any], *, credentials: SeedCredentials, allow_private: bool, now_ms: int
     ) -> None:
         self._credentials = credentials
+        self._now_ms = now_ms
         self._options = {"submitted_by": SUBMITTED_BY, "submitted_at_ms": now_ms, **options}
         self._allow_private = allow_private
         self._codec = Codec(SchemaStore.bundled())
@@ -192,7 +195,23 @@ class SeedReader:
             ):
                 return fault
         probe = self.read(InputLine("", PROBE_URL))
-        return _under_option(probe.reason) if isinstance(probe, BadLine) else ""
+        return self._under_option(probe.reason) if isinstance(probe, BadLine) else ""
+
+    def _under_option(self, reason: str) -> str:
+        """Name the option of an error: by the field that it starts with, else the one that causes it."""
+        field = _LEADING_FIELD.match(reason)
+        if field is not None and field["name"] in SeedSubmitted.__dataclass_fields__:
+            return option_of_field(field["name"]) + reason[field.end() :]
+        for name in (each for each in self._options if each not in OWN_FIELDS):
+            others = {each: value for each, value in self._options.items() if each != name}
+            if not isinstance(self._with_options(others).read(InputLine("", PROBE_URL)), BadLine):
+                return f"{option_of_field(name)}: {reason}"
+        return reason
+
+    def _with_options(self, options: Mapping[str, Any]) -> SeedReader:
+        return SeedReader(
+            options, credentials=self._credentials, allow_private=self._allow_private, now_ms=self._now_ms
+        )
 
     def read(self, line: InputLine) -> SeedMessage | BadLine:
         """Parse and validate one line."""
@@ -236,14 +255,6 @@ class SeedReader:
 def option_of_field(name: str) -> str:
     """Return the option that sets a field of the seeds."""
     return _OPTIONS.get(name) or f"--{name.replace('_', '-')}"
-
-
-def _under_option(reason: str) -> str:
-    """Name the option instead of the field that an error starts with."""
-    field = _LEADING_FIELD.match(reason)
-    if field is None or field["name"] not in SeedSubmitted.__dataclass_fields__:
-        return reason
-    return option_of_field(field["name"]) + reason[field.end() :]
 
 
 def parse_pairs(texts: Iterable[str], separator: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from strider.cli.arguments import unknown_name
+from strider.cli.arguments import file_error, unknown_name
 from strider.cli.exit_codes import CommandExit
 from strider.cli.output import counted, json_text, print_text, warn
 from strider.cli.parse.fields import page_fields
@@ -49,7 +49,7 @@ def find_cases(folder: Path) -> Iterator[PageCase]:
             expected = json.loads((case / "expected.json").read_text(encoding="utf-8"))
             yield PageCase(case.name, url, page.read_bytes(), expected)
         except (OSError, ValueError) as failure:
-            raise BadCase(f"{case}: {failure}") from failure
+            raise BadCase(file_error(case, failure)) from failure
 
 
 def case_differences(case: PageCase, name: str, version: str) -> list[str]:

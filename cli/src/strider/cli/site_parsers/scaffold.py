@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from strider.cli.arguments import file_error
 from strider.cli.exit_codes import CommandExit
 from strider.cli.output import json_text, print_text, warn
 from strider.sites.base import GENERAL_PARSER_NAME
@@ -77,7 +78,7 @@ def write_package(name: str, *, domain: str, folder: Path) -> CommandExit:
             return CommandExit.USAGE
         _write(_files(root, name, domain))
     except OSError as failure:
-        warn(f"{root}: {failure.strerror}")
+        warn(file_error(root, failure))
         return CommandExit.USAGE
     print_text(f"{root}: install it (pip install -e), then: strider parser test {name}")
     return CommandExit.DONE
