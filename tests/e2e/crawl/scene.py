@@ -88,6 +88,8 @@ def check_lines(lines: Sequence[dict[str, Any]], plan: SitePlan, *, is_quick: bo
     """Compare an output with the plan of the site: every URL once, with its outcome."""
     doubled = [url for url, count in Counter(line["url"] for line in lines).items() if count > 1]
     assert doubled == []
+    unexplained = [line["url"] for line in lines if line["reason"] == "robots_denied" and not line["detail"]]
+    assert unexplained == [], "a denial names its rule"
     pages, denied = (
         by_outcome(lines, "page"),
         {line["url"] for line in lines if line["reason"] == "robots_denied"},

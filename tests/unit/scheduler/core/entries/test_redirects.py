@@ -11,6 +11,7 @@ import pytest
 from strider.scheduler.core.entries.candidates import CandidateOrigin
 from strider.scheduler.core.entries.fetch_outcomes import EntryTransition, OutcomeContext, apply_fetch_outcome
 from strider.scheduler.core.entries.redirects import SpecScopes
+from strider.scheduler.core.entries.url_decisions import MAX_DETAIL_CHARACTERS
 from strider.scheduler.handlers.fetch_outcomes import match_redirects
 from tests.figures import record_figure
 from tests.unit.scheduler.builders import NOW, URL, LowestChance, a_redirect, a_spec, an_entry, key
@@ -61,6 +62,32 @@ def test_a_redirect_to_the_same_key_keeps_the_entry() -> None:
     assert result.entry is not None
     assert (result.entry.state, result.entry.url, result.entry.hop) == ("pending", URL + "/", 1)
     assert result.entry.redirect_chain == (URL,)
+
+
+@pytest.mark.parametrize(
+    ("entry", "target", "detail"),
+    [
+        pytest.param(an_entry(), URL, f"{URL} -> {URL}", id="to-itself"),
+        pytest.param(
+            an_entry(hop=2, redirect_chain=("http://www.a.test/start", ELSEWHERE)),
+            ELSEWHERE,
+            f"{ELSEWHERE} -> {URL} -> {ELSEWHERE}",
+            id="the-way-into-a-circle-is-left-out",
+        ),
+    ],
+)
+def test_the_detail_of_a_redirect_loop_is_its_urls(entry: Any, target: str, detail: str) -> None:
+    (line,) = follow(entry, a_redirect(target), scope="any").decisions
+
+    assert (line.reason, line.detail) == ("redirect_loop", detail)
+
+
+def test_the_detail_of_a_loop_of_long_urls_is_bounded() -> None:
+    chain = tuple(f"http://www.a.test/{number}{'x' * 600}" for number in range(3))
+
+    (line,) = follow(an_entry(hop=3, redirect_chain=chain), a_redirect(chain[0]), scope="any").decisions
+
+    assert (len(line.detail), line.detail.startswith(chain[0][:400])) == (MAX_DETAIL_CHARACTERS, True)
 
 
 @pytest.mark.fault("S5", "S17", part="redirects to themselves")

@@ -20,6 +20,7 @@ from strider.scheduler.core.hosts.robots import (
     EntryRobotsVerdict,
     RobotsDecision,
     check_robots,
+    denied_verdict,
     parse_robots,
     restore_robots,
     robots_fetch_result,
@@ -58,8 +59,8 @@ def test_robots_come_first() -> None:
 def test_rules_decide(text: str, is_allowed: bool) -> None:
     answer = ask(known(RobotsState.FETCHED, text=text))
 
-    denied = EntryRobotsVerdict(RobotsDecision.DENIED, reason=DecisionReason.ROBOTS_DENIED)
-    assert answer == (ALLOWED if is_allowed else denied)
+    assert answer == (ALLOWED if is_allowed else denied_verdict("Disallow: /page"))
+    assert answer.reason == (None if is_allowed else DecisionReason.ROBOTS_DENIED)
 
 
 @pytest.mark.req("S1.14.3")

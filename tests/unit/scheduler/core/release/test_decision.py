@@ -78,7 +78,7 @@ def test_a_forbidden_url_is_closed_with_a_decision() -> None:
     assert result.action is ReleaseAction.CLOSE
     assert result.transition is not None
     (line,) = result.transition.decisions
-    assert (line.decision, line.reason) == ("closed", "robots_denied")
+    assert (line.decision, line.reason, line.detail) == ("closed", "robots_denied", "Disallow: /")
     assert (result.entry.state, result.entry.reason) == ("failed", "robots_denied")
 
 

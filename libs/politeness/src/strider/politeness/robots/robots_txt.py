@@ -55,7 +55,12 @@ class RobotsTxt:
 
     def allows(self, url: str, agent: str) -> bool:
         """Whether this agent may fetch a URL; robots.txt itself is always allowed."""
-        return not self._text or self.verdict(url, agent).is_allowed
+        return self.denial(url, agent) is None
+
+    def denial(self, url: str, agent: str) -> RobotsVerdict | None:
+        """Return the verdict with the rule that forbids a URL; None where it is allowed."""
+        verdict = self.verdict(url, agent) if self._text else None
+        return None if verdict is None or verdict.is_allowed else verdict
 
     def verdict(self, url: str, agent: str) -> RobotsVerdict:
         """Return whether this agent (a product token) may fetch a URL, and by which line."""

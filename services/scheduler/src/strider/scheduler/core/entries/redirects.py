@@ -146,7 +146,10 @@ def apply_redirect(  # noqa: PLR0911  # one a case of the table above
     if not target or not key:
         return RedirectResult(close_entry(entry_with_target, DecisionReason.BAD_REDIRECT, now_ms=now_ms))
     if target == entry.url or target in entry.redirect_chain:
-        return RedirectResult(close_entry(entry_with_target, DecisionReason.REDIRECT_LOOP, now_ms=now_ms))
+        return RedirectResult(
+            close_entry(entry_with_target, DecisionReason.REDIRECT_LOOP, now_ms=now_ms),
+            detail=_loop_text((*entry.redirect_chain, entry.url), target),
+        )
     if entry.hop + 1 > (max_redirects := min(spec.max_hops, MAX_REDIRECTS)):
         detail = f"more than {max_redirects} redirects"
         return RedirectResult(
@@ -164,6 +167,11 @@ def apply_redirect(  # noqa: PLR0911  # one a case of the table above
     if refusal is None:
         return RedirectResult(closed, target=candidate)
     return RedirectResult(closed, refused_target=refused_decision(candidate, refusal.reason, refusal.detail))
+
+
+def _loop_text(chain: tuple[str, ...], target: str) -> str:
+    """Return the URLs of a loop, from the one to which the last redirect leads back."""
+    return " -> ".join((*chain[chain.index(target) :], target))
 
 
 def change_entry_url(entry: EntryRecorded, url: str, *, now_ms: int) -> EntryRecorded:

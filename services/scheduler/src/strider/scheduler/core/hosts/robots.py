@@ -119,7 +119,6 @@ class EntryRobotsVerdict:
 
 ALLOWED: Final = EntryRobotsVerdict(RobotsDecision.ALLOWED)
 FETCH_ROBOTS_FIRST: Final = EntryRobotsVerdict(RobotsDecision.FETCH_FIRST)
-DENIED: Final = EntryRobotsVerdict(RobotsDecision.DENIED, reason=DecisionReason.ROBOTS_DENIED)
 
 
 def check_robots(
@@ -141,7 +140,8 @@ def check_robots(
     standing = origin_state.status_at(now_ms)
     if standing is RobotsStatus.APPLY_RULES:
         token = product_token(spec.user_agent or user_agent)
-        return ALLOWED if robots.rules.allows(entry.url, token) else DENIED
+        denial = robots.rules.denial(entry.url, token)
+        return ALLOWED if denial is None else denied_verdict(denial.rule)
     if standing is RobotsStatus.ALLOW_ALL:
         return ALLOWED
     if standing is RobotsStatus.FORBIDDEN:
@@ -151,6 +151,14 @@ def check_robots(
     if standing is RobotsStatus.NO_SUCH_HOST:
         return unreachable_verdict(entry, origin_state, RobotsDecision.HOST_GONE)
     return _wait_or_give_up(entry, spec, origin_state, now_ms=now_ms)
+
+
+def denied_verdict(rule: str) -> EntryRobotsVerdict:
+    """Return the verdict that a rule forbids an entry.
+
+    The number of its line is left out: of a long file only an excerpt is known, which counts otherwise.
+    """
+    return EntryRobotsVerdict(RobotsDecision.DENIED, reason=DecisionReason.ROBOTS_DENIED, detail=rule)
 
 
 def _wait_or_give_up(
