@@ -25,6 +25,7 @@ PREPARED = (
     "clock",
     "clock-postgresql",
     "clock-redis",
+    "leases",
 )
 START_SECONDS = 30.0
 """For the interpreter and all libraries, on a busy machine."""

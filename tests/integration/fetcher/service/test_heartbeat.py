@@ -56,6 +56,7 @@ async def test_a_worker_is_visible_while_it_runs_and_its_counts_stay(redis_url: 
         b"bytes_downloaded": b"6",
     }
     assert await redis.command("ZCARD", FETCHER_WORKERS(SERVICE)) == 2
+    assert [await workers.count(now + seconds) for seconds in (0, 119, 121)] == [2, 2, 0]
 
     await heartbeats[0].close()
     assert list(await _alive(redis)) == ["two"]

@@ -26,8 +26,10 @@ from strider.storage import migrations
 from strider.storage.errors import StoreFailure
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.storage.redis import NO_EVICTION, Redis, connect, redis_options
+from strider.storage.worker_heartbeats import RedisWorkerHeartbeats
 
 from .checks import Check, CheckFinding, CheckStatus
+from .leases import leases_finding
 
 AREA: Final = "reachability"
 
@@ -171,6 +173,8 @@ async def _check_redis(url: str, environment: Mapping[str, str], seconds: float)
             _policy_finding(information),
             _finding("redis-functions", CheckStatus.OK, _functions_text(libraries)),
         ]
+        fetchers = await RedisWorkerHeartbeats(redis).count(float(server_seconds))
+        found.append(leases_finding(environment, fetchers=fetchers))
         return [*found, await _shards_finding(redis, settings.run.shards)]
     finally:
         await redis.close()

@@ -61,6 +61,11 @@ class RedisWorkerHeartbeats:
             if amount := getattr(done, name):
                 await command("HINCRBY", FETCHER_STATS(SERVICE), name, amount)
 
+    async def count(self, now: float) -> int:
+        """Return how many workers are alive at a time, in seconds since 1970. Raises Unavailable."""
+        oldest = now - WORKER_HEARTBEAT.lifetime_seconds
+        return int(await self._redis.command("ZCOUNT", FETCHER_WORKERS(SERVICE), oldest, "+inf"))
+
     async def remove(self, worker_id: str) -> None:
         """Remove a worker that has ended. Raises Unavailable."""
         await self._redis.command("DEL", WORKER_HEARTBEAT(worker_id))

@@ -26,7 +26,9 @@ class SchedulerSettings(CrawlServiceSettings):
     max_delay_seconds: Annotated[float, Field(ge=1, le=86_400)] = 86_400.0
     """Longest crawl delay of a crawl spec, so that none stops a host for others; longer count as this."""
     in_flight_per_shard: Annotated[int, Field(ge=1)] = 500
-    """Entries of a shard in flight, from release until settled; runs of owners may have a quarter more."""
+    """Entries of a shard in flight, from release until settled; runs of owners may have a quarter more.
+    All shards together should have at most 10,000 for each fetcher.
+    """
     release_lag: Annotated[int, Field(ge=0)] = 10_000
     """Unread messages in the pipeline, fetcher to indexer, beyond which nothing is released. 0: no limit."""
     max_pages: Annotated[int, Field(ge=0)] = 0
