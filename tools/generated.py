@@ -66,9 +66,24 @@ def _settings() -> dict[Path, str]:
 
 
 def _compose() -> dict[Path, str]:
-    import compose_settings  # noqa: PLC0415  # a neighbour of this file
+    """The settings of each service: the variables of `.env` that reach its container."""
+    from strider.runtime.settings.base import ServiceSettings  # noqa: PLC0415  # as above
+    from strider.runtime.settings.help import settings_classes  # noqa: PLC0415  # as above
+    from strider.runtime.settings.loader import setting_fields  # noqa: PLC0415  # as above
 
-    return {compose_settings.FILE: compose_settings.render()}
+    def entries(known: type[ServiceSettings]) -> list[str]:
+        return [f"  {setting.variable}:" for setting in setting_fields(known)]
+
+    common = entries(ServiceSettings)
+    lines = ["x-common-settings: &common-settings", *common]
+    for known in settings_classes():
+        name = known.__module__.split(".")[1].replace("_", "-")
+        lines += ["", f"x-{name}-settings: &{name}-settings", "  <<: *common-settings"]
+        lines += [entry for entry in entries(known) if entry not in common]
+    file = ROOT / "docker-compose.yml"
+    block = re.compile(r"(# <settings>\n).*?(# </settings>\n)", re.DOTALL)
+    text = file.read_text(encoding="utf-8")
+    return {file: block.sub(lambda found: found[1] + "\n".join(lines) + f"\n{found[2]}", text)}
 
 
 def _processes() -> dict[Path, str]:

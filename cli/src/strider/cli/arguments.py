@@ -1,4 +1,4 @@
-"""Names and files as they are typed: suggestions, and the sentence for a file that fails. Pure."""
+"""Names and files as they are typed: suggestions, and errors of files. Pure."""
 
 from __future__ import annotations
 

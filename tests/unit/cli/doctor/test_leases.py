@@ -32,7 +32,7 @@ def test_invalid_settings_of_a_service_are_reported_and_no_crash() -> None:
     assert (finding.status, finding.detail) == ("warning", "not checked: the settings above are invalid")
 
 
-def test_the_remedy_says_how_many_fetchers_suffice() -> None:
+def test_the_remedy_names_how_many_fetchers_suffice() -> None:
     finding = leases_finding({"STRIDER_SHARDS": "48"}, fetchers=1)
 
     assert finding.detail.startswith("up to 30000 leases for 1 fetcher, 13107 each: ")

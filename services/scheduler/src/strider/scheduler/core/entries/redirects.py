@@ -146,10 +146,8 @@ def apply_redirect(  # noqa: PLR0911  # one a case of the table above
     if not target or not key:
         return RedirectResult(close_entry(entry_with_target, DecisionReason.BAD_REDIRECT, now_ms=now_ms))
     if target == entry.url or target in entry.redirect_chain:
-        return RedirectResult(
-            close_entry(entry_with_target, DecisionReason.REDIRECT_LOOP, now_ms=now_ms),
-            detail=_loop_text((*entry.redirect_chain, entry.url), target),
-        )
+        closed = close_entry(entry_with_target, DecisionReason.REDIRECT_LOOP, now_ms=now_ms)
+        return RedirectResult(closed, detail=_loop_text((*entry.redirect_chain, entry.url), target))
     if entry.hop + 1 > (max_redirects := min(spec.max_hops, MAX_REDIRECTS)):
         detail = f"more than {max_redirects} redirects"
         return RedirectResult(
