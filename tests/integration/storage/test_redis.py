@@ -53,6 +53,32 @@ async def test_a_faulty_script_is_a_bug(redis: Redis) -> None:
         await redis.command("NO-SUCH-COMMAND")
 
 
+@pytest.mark.req("S3.19.7")
+@pytest.mark.parametrize(("failures", "is_done"), [(3, True), (4, False)])
+async def test_a_command_is_tried_three_more_times(redis_url: str, failures: int, is_done: bool) -> None:
+    """S3.19.7: connections are lost before their replies; the fourth attempt is the last."""
+    address = urlsplit(redis_url)
+    async with faulty_tcp_proxy(address.hostname or "", address.port or 0) as (wire, port):
+        redis = connect(RedisOptions(f"redis://127.0.0.1:{port}/0"))
+        for call in (
+            lambda: redis.command("ECHO", "a"),
+            lambda: redis.run(ECHO, keys=["a"], args=["b"]),
+            lambda: redis.run_all(ECHO, [(["a"], ["b"])]),
+        ):
+            await call()
+            before, wire.truncated_responses = wire.connections, failures
+            began = monotonic()
+            if is_done:
+                await call()
+            else:
+                with pytest.raises(Unavailable, match="tried 4 times"):
+                    await call()
+            assert wire.truncated_responses == 0
+            assert wire.connections - before == 3  # the first attempt had one already
+            assert 0.3 <= monotonic() - began < 1.5
+        await redis.close()
+
+
 async def test_a_server_that_is_not_there_is_unavailable_at_once() -> None:
     """The library's own retries are off; ours follow the retry policy."""
     silent = connect(RedisOptions("redis://127.0.0.1:1/0"))

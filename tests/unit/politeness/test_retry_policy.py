@@ -13,6 +13,7 @@ from strider.politeness import (
     DB_WRITE_RETRY,
     FETCH_RETRY,
     INFRASTRUCTURE_RETRY,
+    REDIS_RETRY,
     ROBOTS_RETRY,
     RetryPolicy,
 )
@@ -46,6 +47,7 @@ def _waits(policy: RetryPolicy, chance: Lowest | Highest) -> list[float]:
         pytest.param(FETCH_RETRY, [1, 2, 4], 30, id="fetch", marks=pytest.mark.req("S3.19.4")),
         pytest.param(ROBOTS_RETRY, [2, 4], 10, id="robots"),
         pytest.param(DB_WRITE_RETRY, [0.1, 0.2, 0.4], 5, id="db-write", marks=pytest.mark.req("S3.19.6")),
+        pytest.param(REDIS_RETRY, [0.1, 0.1, 0.1], 1, id="redis", marks=pytest.mark.req("S3.19.7")),
     ],
 )
 def test_waits_are_those_of_the_table(
@@ -57,7 +59,11 @@ def test_waits_are_those_of_the_table(
 
 
 @pytest.mark.req("S3.19.8")
-@pytest.mark.parametrize("policy", [FETCH_RETRY, ROBOTS_RETRY, DB_WRITE_RETRY], ids=["fetch", "robots", "db"])
+@pytest.mark.parametrize(
+    "policy",
+    [FETCH_RETRY, ROBOTS_RETRY, DB_WRITE_RETRY, REDIS_RETRY],
+    ids=["fetch", "robots", "db", "redis"],
+)
 def test_jitter_stays_below_half_a_second_and_within_the_deadline(policy: RetryPolicy) -> None:
     """More than the wait itself would push the last retry past the deadline."""
     plain, late = _waits(policy, Lowest()), _waits(policy, Highest())

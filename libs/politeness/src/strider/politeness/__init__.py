@@ -14,6 +14,7 @@ from .retry_policy import (
     DB_WRITE_RETRY,
     FETCH_RETRY,
     INFRASTRUCTURE_RETRY,
+    REDIS_RETRY,
     ROBOTS_RETRY,
     RetryPolicy,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "INFRASTRUCTURE_RETRY",
     "MAX_CRAWL_DELAY_SECONDS",
     "MAX_ROBOTS_BYTES",
+    "REDIS_RETRY",
     "ROBOTS_RETRY",
     "DecryptHeader",
     "HeaderRefused",

@@ -73,6 +73,16 @@ DB_WRITE_RETRY: Final = RetryPolicy(
 )
 """100, 200, 400 ms; then the consumer pauses and INFRASTRUCTURE_RETRY applies."""
 
+REDIS_RETRY: Final = RetryPolicy(
+    retries=3,
+    first_seconds=0.1,
+    factor=1,
+    cap_seconds=0.1,
+    jitter_seconds=JITTER_SECONDS,
+    deadline_seconds=1,
+)
+"""100 ms before each, all within the second that one command may take; then as after DB_WRITE_RETRY."""
+
 INFRASTRUCTURE_RETRY: Final = RetryPolicy(
     retries=inf,
     first_seconds=0.5,

@@ -97,7 +97,8 @@ async def retry(
                 raise
             wait = None if is_late else policy.wait_seconds(number, chance)
             if wait is None or clock.monotonic() + wait >= end:
-                raise _as_unavailable(failure, part=dependency, tries=number) from failure
+                late = f"no result within {policy.deadline_seconds:g} s" if is_late else ""
+                raise _as_unavailable(failure, part=dependency, tries=number, detail=late) from failure
         await clock.sleep(wait)
 
 
@@ -105,8 +106,10 @@ def _time_left(end: float, clock: Clock) -> float | None:
     return None if isinf(end) else max(0.0, end - clock.monotonic())
 
 
-def _as_unavailable(failure: Exception, *, part: str, tries: int) -> Unavailable:
-    detail = failure.detail if isinstance(failure, Unavailable) else str(failure) or type(failure).__name__
+def _as_unavailable(failure: Exception, *, part: str, tries: int, detail: str) -> Unavailable:
+    if not detail:
+        detail = failure.detail if isinstance(failure, Unavailable) else str(failure)
+        detail = detail or type(failure).__name__
     times = "once" if tries == 1 else f"{tries} times"
     return Unavailable(
         failure.dependency if isinstance(failure, Unavailable) else part, f"tried {times}: {detail}"

@@ -1,8 +1,9 @@
 """Redis (or Valkey) client: bounded waits, translated errors, scripts by name.
 
 Scripts share one connection (`redis_pipeline`), other commands use a pool. The library's own retries are off:
-it would spend ten times the timeout on a server that does not answer, and repeat scripts that may have run.
-Callers pause, and continue by `strider.runtime.retry`. A command of the pool that is cancelled while its
+it would spend ten times the timeout on a server that does not answer. Ours (`REDIS_RETRY`) share the time of
+one command; what they repeat may have run, so scripts and commands must be idempotent, or not mind. Then
+callers pause, and continue by `strider.runtime.retry`. A command of the pool that is cancelled while its
 reply is in transit closes its connection, so that the reply can never be taken for another command's; a
 canary test holds the library to that.
 """
@@ -10,14 +11,17 @@ canary test holds the library to that.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
 from strider.messaging.errors import StartRefused, Unavailable
+from strider.politeness import REDIS_RETRY, RetryPolicy
+from strider.runtime.clocks import SystemClock, SystemRandomness
 from strider.runtime.lazy_imports import hidden_modules
+from strider.runtime.retry import retry
 from strider.runtime.settings.base import RedisSettings
 
 from .errors import ESCAPE_HINT, StoreRejected
@@ -34,8 +38,14 @@ with hidden_modules("opentelemetry"):
     from .redis_pipeline import RedisPipeline
 
 DEPENDENCY: Final = "redis"
+
+T = TypeVar("T")
+
 NO_EVICTION: Final = "noeviction"
 """The only policy of a full server that keeps existing keys."""
+
+_CLOCK: Final = SystemClock()
+_CHANCE: Final = SystemRandomness()
 
 _SERVER_STATE_CODES: Final = (
     "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOPERM", "NOREPLICAS", "OOM",
@@ -70,8 +80,15 @@ ScriptCall = tuple[Sequence[str], Sequence[str | bytes | int]]
 class Redis:
     """A pool of connections. Every error of the library is raised as Unavailable or StoreRejected."""
 
-    def __init__(self, client: Client, pipeline: RedisPipeline | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        pipeline: RedisPipeline | None = None,
+        *,
+        retry_policy: RetryPolicy = REDIS_RETRY,
+    ) -> None:
         self._client = client
+        self._retry_policy = retry_policy
         self._pipeline = pipeline
         """For scripts; without it they use the client, which knows the nodes of a cluster."""
 
@@ -79,6 +96,11 @@ class Redis:
         self, script: LuaScript, *, keys: Sequence[str], args: Sequence[str | bytes | int] = ()
     ) -> Any:
         """Run a script; load it first where the server does not know it (any more)."""
+        return await self._retry(lambda: self._run_once(script, keys, args))
+
+    async def _run_once(
+        self, script: LuaScript, keys: Sequence[str], args: Sequence[str | bytes | int]
+    ) -> Any:
         word, name = _command_of(script)
         async with translate_errors():
             try:
@@ -98,6 +120,9 @@ class Redis:
 
     async def command(self, *words: str | bytes | float) -> Any:
         """Send one command, written as on the command line."""
+        return await self._retry(lambda: self._command_once(*words))
+
+    async def _command_once(self, *words: str | bytes | float) -> Any:
         async with translate_errors():
             return await self._client.execute_command(*words)  # type: ignore[no-untyped-call]  # the library's
 
@@ -108,17 +133,24 @@ class Redis:
         """
         if self._pipeline is None:  # in a cluster each node has its own calls
             return await asyncio.gather(*(self.run(script, keys=keys, args=args) for keys, args in calls))
-        word, name = _command_of(script)
-        async with translate_errors():
-            answers = await self._pipeline.execute_all(
-                (word, name, len(keys), *keys, *args) for keys, args in calls
-            )
+        answers = await self._retry(lambda: self._run_all_once(script, calls))
         return [
             await self.run(script, keys=keys, args=args)
             if isinstance(answer, exceptions.ResponseError)
             else answer
             for answer, (keys, args) in zip(answers, calls, strict=True)
         ]
+
+    async def _run_all_once(self, script: LuaScript, calls: Sequence[ScriptCall]) -> list[Any]:
+        assert self._pipeline is not None
+        word, name = _command_of(script)
+        async with translate_errors():
+            return await self._pipeline.execute_all(
+                (word, name, len(keys), *keys, *args) for keys, args in calls
+            )
+
+    async def _retry(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        return await retry(self._retry_policy, attempt, clock=_CLOCK, chance=_CHANCE, dependency=DEPENDENCY)
 
     async def require_noeviction(self) -> None:
         """Raise StartRefused where the server evicts keys when its memory is full."""
@@ -131,8 +163,8 @@ class Redis:
             )
 
     async def ping(self) -> None:
-        """Raise Unavailable when the server does not answer."""
-        await self.command("PING")
+        """Raise Unavailable when the server does not answer; tried once, for readiness."""
+        await self._command_once("PING")
 
     async def close(self) -> None:
         """Close all connections; commands under way fail."""
@@ -177,7 +209,10 @@ def connect(options: RedisOptions) -> Redis:
         timeout_seconds=options.timeout_seconds,
         idle_seconds=options.health_check_seconds,
     )
-    return Redis(Client.from_pool(pool), line)
+    deadline_seconds = max(REDIS_RETRY.deadline_seconds, options.timeout_seconds)
+    return Redis(
+        Client.from_pool(pool), line, retry_policy=replace(REDIS_RETRY, deadline_seconds=deadline_seconds)
+    )
 
 
 def _command_of(script: LuaScript) -> tuple[str, str]:
