@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import AsyncIterator
 from time import monotonic
@@ -15,6 +16,7 @@ from strider.storage.errors import StoreRejected
 from strider.storage.lua_files import parse_script
 from strider.storage.redis import Redis, RedisOptions, connect
 from strider.testing.faulty_tcp_proxy import faulty_tcp_proxy
+from tests.processes.open_files import without_new_files
 
 HEADER = "-- keys: KEYS[1] anything\n-- arguments: one\n-- result: it\n"
 ECHO = parse_script("echo", f"{HEADER}return ARGV[1]\n")
@@ -154,3 +156,19 @@ async def _after(seconds: float, redis: Redis, number: int) -> bytes:
     await asyncio.sleep(seconds)
     answer: bytes = await redis.run(ECHO, keys=KEYS, args=[number])
     return answer
+
+
+@pytest.mark.fault("F31", part="files of a connection to Redis")
+async def test_a_connection_is_made_when_there_are_files_again(redis_url: str) -> None:
+    """F31: a connection that could not even be created is attempted again with the next call."""
+    redis = connect(RedisOptions(redis_url))
+    with without_new_files([os.getpid()]):
+        for _ in range(2):
+            with pytest.raises(Unavailable, match="Too many open files"):
+                await redis.run(ECHO, keys=KEYS, args=["a"])
+            with pytest.raises(Unavailable, match="Too many open files"):
+                await redis.command("ECHO", "a")
+
+    assert await redis.run(ECHO, keys=KEYS, args=["a"]) == b"a"
+    assert await redis.command("ECHO", "a") == b"a"
+    await redis.close()

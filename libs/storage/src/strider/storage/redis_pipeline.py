@@ -112,7 +112,19 @@ class RedisPipeline:
             raise exceptions.ConnectionError("the connection was closed") from None
 
     async def _connect(self) -> None:
-        connection = self._new_connection()
+        try:
+            connection = await self._open_connection()
+        finally:
+            self._connecting = None
+        self._connection = connection
+        self._last_reply_at = asyncio.get_running_loop().time()
+        self._tasks = (
+            asyncio.create_task(self._write(connection), name="write to redis"),
+            asyncio.create_task(self._read(connection), name="read from redis"),
+        )
+
+    async def _open_connection(self) -> AbstractConnection:
+        connection = self._new_connection()  # reads a file of the library, which may fail as well
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 await connection.connect()  # type: ignore[no-untyped-call]  # the library's
@@ -122,14 +134,7 @@ class RedisPipeline:
         except BaseException:
             await connection.disconnect(nowait=True)
             raise
-        finally:
-            self._connecting = None
-        self._connection = connection
-        self._last_reply_at = asyncio.get_running_loop().time()
-        self._tasks = (
-            asyncio.create_task(self._write(connection), name="write to redis"),
-            asyncio.create_task(self._read(connection), name="read from redis"),
-        )
+        return connection
 
     async def _write(self, connection: AbstractConnection) -> None:
         try:
