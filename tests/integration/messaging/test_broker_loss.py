@@ -168,3 +168,20 @@ async def test_closing_takes_a_bounded_time_whatever_the_broker_does(
     with pytest.raises(InfrastructureError):
         await uncommitted
     await until(lambda: len(asyncio.all_tasks()) <= tasks, what="no task is left")
+
+
+@pytest.mark.fault("F4", part="load of clients that cannot reach it")
+async def test_clients_that_reach_no_broker_pause_between_two_attempts(
+    own_kafka: RunningServer, bus: KafkaBus
+) -> None:
+    """Whatever in a client wants to know the leaders, and however often."""
+    producer = await bus.producer()
+    client = producer._client.client  # noqa: SLF001  # the library's, which retries by itself
+    own_kafka.kill()
+    began = time.monotonic()
+    updated = [await client.force_metadata_update() for _ in range(20)]
+
+    assert not any(updated)
+    assert time.monotonic() - began >= 1.5, "five at once, and ten a second after them"
+    await asyncio.to_thread(own_kafka.start)
+    await until(client.force_metadata_update, what="reaches the broker again")

@@ -9,6 +9,7 @@
 | compression | record.default_records.zstd_encode, MessageAccumulator._append_batch |
 | fast_append | MessageAccumulator.add_message, batch.append |
 | internals | coordinator, fetcher, subscription state, sender and accumulator |
+| metadata_pace | client.AIOKafkaClient._metadata_update |
 | safe_decompression | fetcher.MemoryRecords, .PartitionRecords, .FetchResult |
 """
 
