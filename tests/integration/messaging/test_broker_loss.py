@@ -176,7 +176,7 @@ async def test_clients_that_reach_no_broker_pause_between_two_attempts(
 ) -> None:
     """Whatever in a client wants to know the leaders, and however often."""
     producer = await bus.producer()
-    client = producer._client.client  # noqa: SLF001  # the library's, which retries by itself
+    client = producer._client.client  # the library's, which retries by itself
     own_kafka.kill()
     began = time.monotonic()
     updated = [await client.force_metadata_update() for _ in range(20)]

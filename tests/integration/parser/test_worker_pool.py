@@ -13,6 +13,7 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.messaging.errors import Unavailable
 from strider.parser.adapters.workers.pool import ParserFault
+from tests.processes.open_files import without_new_files
 from tests.unit.parser.pages import ARecord, a_page
 
 from .worker_pools import BODY, CODEC, is_running, parse, parse_elsewhere, some_workers, until
@@ -199,3 +200,16 @@ async def test_workers_that_cannot_start_make_pages_wait_elsewhere() -> None:
     with pytest.raises(Unavailable, match="parser-workers"):
         async with some_workers(reader_factory="tests.integration.parser.hostile_reader:no_such_thing"):
             pass
+
+
+@pytest.mark.fault("F31", part="files of a worker of the parser")
+async def test_a_worker_that_could_not_be_replaced_is_started_when_there_are_files_again() -> None:
+    """F31: the others parse meanwhile, and a pool does not stay smaller than it should be."""
+    async with some_workers(2) as parsers:
+        await until(lambda: len(parsers.pids) == 2)
+        lost, kept = parsers.pids
+        with without_new_files([os.getpid()]):
+            os.kill(lost, signal.SIGKILL)
+            await until(lambda: parsers.pids == (kept,))
+            assert (await parse(parsers)).event.outcome == "parsed"
+        await until(lambda: len(parsers.pids) == 2)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +27,7 @@ from strider.testing.hostile import (
     sends_nothing,
     serve_hostile,
 )
+from tests.processes.open_files import without_new_files
 
 from .runner import running_client
 
@@ -163,3 +168,38 @@ async def test_a_kept_connection_that_was_closed_is_replaced(
         await asyncio.sleep(0.05)  # so that the close was received
 
     assert (server.requested_paths, server.connections) == (["/last", "/"], 2)
+
+
+@pytest.mark.fault("F31", part="files of a connection to a site")
+async def test_a_connection_without_a_file_blames_no_host(
+    server: HostileServer, connector: HttpConnector
+) -> None:
+    """F31: the site is as good as it was before."""
+    with without_new_files([os.getpid()]), pytest.raises(FetchFailure, match="Too many open files") as failed:
+        await _send(connector, server.url("/"))
+    response = await _send(connector, server.url("/"))
+
+    assert failed.value.error_class == "offline"
+    assert response.status == 200
+
+
+_CAN_ISOLATE = subprocess.run(["unshare", "-Urn", "true"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.fault("F31", part="ports of a connection to a site")
+@pytest.mark.skipif(not _CAN_ISOLATE, reason="the system lets no user have a network of its own")
+def test_a_connection_without_a_port_blames_no_host() -> None:
+    """F31: in a network of its own, with four ports."""
+    program = Path(__file__).with_name("few_ports.py")
+    setup = "ip link set lo up && echo 60000 60003 > /proc/sys/net/ipv4/ip_local_port_range && exec"
+    done = subprocess.run(
+        ["unshare", "-Urn", "sh", "-c", f"{setup} {sys.executable} {program}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    *fetched, failed, last = done.stdout.splitlines() or ["", done.stderr]
+    assert failed == "offline: no connection can be made from here: no local port is left"
+    assert {*fetched, last} == {"200"}, "connections that there are can be used"

@@ -18,6 +18,7 @@ from strider.contracts.generated.events import FetchCompleted, FetchRequested
 from strider.fetcher.adapters import open_fetch_client, redirect_rules_of
 from strider.fetcher.adapters.proxies import pool as rotation
 from strider.fetcher.adapters.state import connectivity as uplink
+from strider.fetcher.adapters.state import open_files
 from strider.fetcher.core import (
     FailedFetch,
     FetchedResponse,
@@ -193,6 +194,7 @@ def parse_url_argument(text: str, settings: FetcherSettings) -> TypedUrl:
 
 _ERROR_BY_PART: Final = {
     uplink.READINESS_PART: ErrorClass.OFFLINE,
+    open_files.READINESS_PART: ErrorClass.OFFLINE,
     rotation.READINESS_PART: ErrorClass.PROXY_UNREACHABLE,
 }
 """Part that is unavailable → error class."""

@@ -18,5 +18,6 @@ PARSER_WORKER_DIED: Final = warning(
     "Worker died", "A worker process ended while it parsed a page; the outcome of the page says why."
 )
 PARSER_WORKERS_NOT_STARTED: Final = error(
-    "Workers not started", "No worker process could be started; the service pauses and tries again."
+    "Workers not started",
+    "A worker process could not be started, and will be later. Without any the service pauses.",
 )

@@ -43,7 +43,7 @@ def _caused(error: Exception, cause: BaseException) -> Exception:
             _refused(errno.ETIMEDOUT), RequestPhase.CONNECTING, "connect_timeout", id="system-gave-up"
         ),
         pytest.param(_refused(errno.ECONNRESET), RequestPhase.HANDSHAKE, "connection_reset", id="reset"),
-        pytest.param(_refused(errno.EMFILE), RequestPhase.CONNECTING, "internal", id="no-more-files"),
+        pytest.param(_refused(errno.EMFILE), RequestPhase.CONNECTING, "offline", id="no-more-files"),
         pytest.param(
             _refused(None), RequestPhase.CONNECTING, "connect_unreachable", id="several-ways-to-fail"
         ),

@@ -6,9 +6,9 @@ crawl in one process does not load it.
 """
 
 from .http.client import FetchClient, open_fetch_client, redirect_rules_of
-from .http.connector import raise_open_file_limit
 from .http.deadlines import RequestLimits
 from .http.error_mapping import FetchFailure
+from .state.open_files import raise_open_file_limit
 
 __all__ = [
     "FetchClient",

@@ -1,7 +1,7 @@
 """HTTP client of the fetcher: checks, lease mark, request, in the order of the guarantees.
 
-Network, memory budget and DNS come before the mark, as a marked request must start within 2 s. After the mark
-a request always has a result. A failure that our own network caused is reported as OFFLINE.
+Network, memory budget, open files and DNS come before the mark, as a marked request must start within 2 s.
+After the mark a request always has a result. A failure that our own network or machine caused is OFFLINE.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from strider.fetcher.adapters.state.body_budget import BodyBudget
 from strider.fetcher.adapters.state.connectivity import ConnectivityMonitor, ConnectivityOptions
 from strider.fetcher.adapters.state.cookie_jars import CookieJars, CookieJarStore, MemoryCookieJars
 from strider.fetcher.adapters.state.lease_marker import LeaseMarker
+from strider.fetcher.adapters.state.open_files import require_free_file
 from strider.fetcher.adapters.state.sender_shares import ResponsiveHosts, request_path
 from strider.fetcher.core import (
     AddressPolicy,
@@ -92,6 +93,7 @@ class FetchClient:
             return None
         await self._connectivity.require_online()
         await self._body_budget.wait_for_capacity()
+        require_free_file()
         proxy, refusal, sent = None, None, request
         if url_refusal(request.url, policy=ANY_ADDRESS) is None:
             await self._resolver.prefetch(host_of(request.url))

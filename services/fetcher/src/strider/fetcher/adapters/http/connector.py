@@ -2,14 +2,12 @@
 
 No redirects, cookies, environment, decompression or retries, but for one: if a server has closed a kept
 connection before it responded, the request is sent once more on a new one. Public hooks of aiohttp are used
-where they exist; the connector's protocol factory is private, and tests fix what is relied on. The limit of
-open files is raised to the number of connections that are configured.
+where they exist; the connector's protocol factory is private, and tests fix what is relied on.
 """
 
 from __future__ import annotations
 
 import asyncio
-import resource
 import socket
 import ssl
 from dataclasses import dataclass
@@ -23,11 +21,10 @@ from yarl import URL
 
 from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.adapters.proxies.connector import ProxyAwareTcpConnector, ProxyConnector
-from strider.messaging.errors import StartRefused
 
 from .address_guard import AddressGuard
 from .dns import DnsResolver
-from .error_mapping import FetchFailure, map_exception
+from .error_mapping import FetchFailure, local_failure, map_exception
 from .exchange import HttpResponse, OutgoingRequest, StaleConnectionError, send_request
 from .protocol import ResponseProtocol
 from .timeline import CURRENT_TIMELINE, RequestTimeline
@@ -170,7 +167,11 @@ class HttpConnector:
     def _failure_of(
         self, request: OutgoingRequest, error: Exception, timeline: RequestTimeline
     ) -> FetchFailure:
-        failure = timeline.failure or map_exception(error, timeline.phase)
+        failure = (
+            timeline.failure
+            or local_failure(error, timeline.address_family)
+            or map_exception(error, timeline.phase)
+        )
         if failure.error_class in _STALE_ADDRESS_ERRORS:
             self._resolver.forget(request.url.raw_host or "")
         return failure
@@ -189,8 +190,16 @@ class HttpConnector:
         family, kind, protocol, _, _ = address_info
         timeline = CURRENT_TIMELINE.get()
         if timeline is not None:
-            timeline.on_connect()
-        new_socket = socket.socket(family=family, type=kind, proto=protocol)
+            timeline.on_connect(family)
+        try:
+            new_socket = socket.socket(family=family, type=kind, proto=protocol)
+        except OSError as error:
+            failure = local_failure(error, family)
+            if failure is None:
+                raise
+            if timeline is not None:
+                timeline.failure = failure
+            raise failure from error
         # Before the connect, which announces the window.
         new_socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._options.receive_buffer_bytes)
         self._sockets.add(new_socket)
@@ -201,21 +210,3 @@ class HttpConnector:
         if context is None:
             context = self._contexts[is_insecure] = make_tls_context("", is_verified=False)
         return context
-
-
-RESERVED_FILES: Final = 256
-"""Reserved for brokers, stores, logs and other files."""
-
-
-def raise_open_file_limit(connections: int) -> None:
-    """Raise the process's limit of open files if needed; StartRefused if not permitted."""
-    needed = connections + RESERVED_FILES
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= needed:
-        return
-    if hard != resource.RLIM_INFINITY and hard < needed:
-        raise StartRefused(
-            f"{needed} open files are needed, but the system allows {hard}: lower FETCHER_CONCURRENCY or "
-            "FETCHER_MAX_IDLE_CONNECTIONS, or raise the limit (ulimit -n)"
-        )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

@@ -32,7 +32,7 @@ _CLASS_BY_ERRNO: Final[Mapping[int, ErrorClass]] = {
     errno.ETIMEDOUT: ErrorClass.CONNECT_TIMEOUT,
     **dict.fromkeys(_UNREACHABLE, ErrorClass.CONNECT_UNREACHABLE),
     **dict.fromkeys(_RESET, ErrorClass.CONNECTION_RESET),
-    **dict.fromkeys(_LOCAL_RESOURCES, ErrorClass.INTERNAL),
+    **dict.fromkeys(_LOCAL_RESOURCES, ErrorClass.OFFLINE),
 }
 
 _CERTIFICATE_EXPIRED: Final = frozenset({9, 10})
@@ -146,6 +146,20 @@ def map_exception(error: BaseException, phase: RequestPhase = RequestPhase.CONNE
         if isinstance(error, kinds):
             return FetchFailure(classify(error, phase), _message(error))
     return FetchFailure(ErrorClass.INTERNAL, _message(error))
+
+
+def local_failure(error: BaseException, family: int) -> FetchFailure | None:
+    """Return the failure if this machine has no file, memory or port left for a connection; else None.
+
+    `family` is that of the address. An IPv6 address that cannot be assigned mostly means that this machine
+    has none, which is no shortage.
+    """
+    for cause in _causes(error):
+        number = getattr(cause, "errno", None)
+        if number in _LOCAL_RESOURCES or (number == errno.EADDRNOTAVAIL and family == socket.AF_INET):
+            why = "no local port is left" if number == errno.EADDRNOTAVAIL else os.strerror(number or 0)
+            return FetchFailure(ErrorClass.OFFLINE, f"no connection can be made from here: {why}")
+    return None
 
 
 def _has_cause(error: BaseException, kind: type[BaseException]) -> bool:

@@ -45,6 +45,8 @@ class RequestTimeline:
     """When the last socket was made; 0 on a kept connection."""
     has_connected: bool = False
     """Whether a connection was established."""
+    address_family: int = 0
+    """That of the last socket."""
     tls_started_at: float = 0.0
     head_sent_at: float = 0.0
     """When the head was written, at the latest; 0 if it was not."""
@@ -72,12 +74,13 @@ class RequestTimeline:
             return RequestPhase.REQUEST_SENT
         return RequestPhase.HANDSHAKE if self.tls_started_at else RequestPhase.CONNECTING
 
-    def on_connect(self) -> None:
+    def on_connect(self, address_family: int) -> None:
         """Record that a connection is started; raises if it is too late for one."""
         now = self.now()
         if now > self.connect_by:
             raise self.fail(ErrorClass.CANCELLED, "too late to connect: the process was suspended")
         self.connect_started_at, self.tls_started_at = now, 0.0
+        self.address_family = address_family
 
     def on_tls_handshake(self) -> None:
         """Record that a connection is established and the TLS handshake starts."""

@@ -23,7 +23,7 @@ from aiohttp.connector import AddrInfoType
 
 from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.adapters.http.dns import DnsResolver
-from strider.fetcher.adapters.http.error_mapping import FetchFailure
+from strider.fetcher.adapters.http.error_mapping import FetchFailure, local_failure
 from strider.fetcher.adapters.http.protocol import ResponseProtocol
 from strider.fetcher.adapters.http.timeline import CURRENT_TIMELINE
 from strider.fetcher.core import Proxy
@@ -152,6 +152,8 @@ class ProxyConnector:
                 await loop.sock_connect(new_socket, address[4])
             except OSError as error:
                 new_socket.close()
+                if (shortage := local_failure(error, address[0])) is not None:
+                    raise shortage from error  # which is not the proxy's fault
                 failure = error
             except BaseException:
                 new_socket.close()

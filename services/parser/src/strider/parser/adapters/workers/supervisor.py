@@ -24,7 +24,8 @@ START_TIMEOUT_SECONDS: Final = 30.0
 """Until a worker is ready: it imports a few libraries, on a machine that may be busy."""
 
 RESTART_DELAY_SECONDS: Final = 0.5
-"""Pause before the next start after a worker that did not become ready."""
+"""Pause before the next start after a worker that did not become ready; doubles with each further one."""
+MAX_RESTART_DELAY_SECONDS: Final = 30.0
 
 CLOSE_TIMEOUT_SECONDS: Final = 2.0
 
@@ -90,12 +91,16 @@ class WorkerSupervisor:
         self.workers.clear()
 
     async def _start_missing(self) -> None:
+        """Start workers until all run; with none left, pages wait elsewhere, and the next one tries again."""
+        delay_seconds = RESTART_DELAY_SECONDS
         while len(self.workers) < self._count and not self._is_closed:
-            if not await self._start_one():
-                await asyncio.sleep(RESTART_DELAY_SECONDS)
-                _log.emit(log_events.PARSER_WORKERS_NOT_STARTED, why=self._start_error)
-                if not self.workers:
-                    self._on_no_workers(Unavailable(DEPENDENCY, self._start_error))
+            if await self._start_one():
+                continue
+            await asyncio.sleep(delay_seconds)
+            delay_seconds = min(2 * delay_seconds, MAX_RESTART_DELAY_SECONDS)
+            _log.emit(log_events.PARSER_WORKERS_NOT_STARTED, why=self._start_error)
+            if not self.workers:
+                self._on_no_workers(Unavailable(DEPENDENCY, self._start_error))
                 return
 
     async def _start_one(self) -> bool:
