@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from aiokafka import AIOKafkaProducer
 
 from strider.contracts.generated.topics import ECHO_REQUESTS
 from tests.integration.messaging.batch_bombs import MIB, bomb, send_batch
-from tests.processes.services import Service
+from tests.processes.services import peak_mib
 
 from .load import Asker
 from .scene import Scene
@@ -39,12 +38,6 @@ async def throw_bombs(scene: Scene, asker: Asker, host: str, codecs: Sequence[st
     finally:
         await client.stop()
     return offsets
-
-
-def peak_mib(echo: Service) -> int:
-    """Return the peak of the resident memory of a service."""
-    lines = Path(f"/proc/{echo.pid}/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))
 
 
 @pytest.mark.fault("A2")

@@ -178,6 +178,12 @@ class Service:
                 return refusal.code, refusal.read()
 
 
+def peak_mib(service: Service) -> int:
+    """Return the peak of the resident memory of a service."""
+    lines = Path(f"/proc/{service.pid}/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))
+
+
 class Yard:
     """Starts services against one broker, and ends all of them."""
 

@@ -74,6 +74,11 @@ class RunningServer:
         return self._process().identity.pid
 
     @property
+    def has_ended(self) -> bool:
+        """Whether it was started and has ended, whatever the reason."""
+        return self._child is not None and not self._child.is_alive()
+
+    @property
     def log(self) -> Path:
         """Its log file."""
         return self._own_server().directory / "server.log"
