@@ -81,6 +81,4 @@ async def test_batch_bombs_on_every_topic_keep_every_service_below_its_limit(
     assert Counter(row["url"] for row in pages) == Counter(site.plan.pages)
     assert LIMIT_MIB > 0, "there is a limit unless an operator has removed it"
     assert max(peaks.values()) < LIMIT_MIB
-    assert {
-        name: peaks[name] - before[name] for name in READERS if peaks[name] - before[name] >= BOMB_MIB
-    } == {}
+    assert max(peaks[name] - before[name] for name in READERS) < BOMB_MIB / 2
