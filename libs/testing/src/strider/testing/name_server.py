@@ -124,10 +124,10 @@ class _Datagrams(asyncio.DatagramProtocol):
 
 
 @contextlib.asynccontextmanager
-async def serve_names(zones: Mapping[str, Zone]) -> AsyncIterator[NameServer]:
-    """Serve names on a free port of 127.0.0.1, by UDP and TCP, while the context lasts."""
+async def serve_names(zones: Mapping[str, Zone], *, port: int = 0) -> AsyncIterator[NameServer]:
+    """Serve names on a port of 127.0.0.1 (0: a free one), by UDP and TCP, while the context lasts."""
     server = NameServer(zones)
-    listening, transport = await _listen(server)
+    listening, transport = await _listen(server, port)
     try:
         yield server
     finally:
@@ -136,10 +136,10 @@ async def serve_names(zones: Mapping[str, Zone]) -> AsyncIterator[NameServer]:
         await asyncio.gather(*map(server.close_connection, list(server.connections)))
 
 
-async def _listen(server: NameServer) -> tuple[asyncio.Server, asyncio.DatagramTransport]:
+async def _listen(server: NameServer, port: int) -> tuple[asyncio.Server, asyncio.DatagramTransport]:
     """Listen on one port by TCP and UDP; one that is free for TCP may be a client's for UDP."""
     for attempt in range(_PORT_ATTEMPTS):
-        listening = await asyncio.start_server(server.serve_tcp, "127.0.0.1", 0)
+        listening = await asyncio.start_server(server.serve_tcp, "127.0.0.1", port)
         server.port = listening.sockets[0].getsockname()[1]
         try:
             transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
