@@ -30,7 +30,7 @@ def test_every_fault_of_the_design_has_a_row() -> None:
         *(f"F{number}" for number in range(1, 33)),
         *(f"S{number}" for number in range(1, 23)),
         *(f"A{number}" for number in range(1, 14)),
-        *(f"A{number}" for number in range(16, 21)),
+        *(f"A{number}" for number in range(16, 22)),
         *(f"B{number}" for number in range(1, 12)),
         *(f"C{number}" for number in range(1, 3)),
     }

@@ -16,15 +16,19 @@ from strider.contracts.generated.topics import (
     PAGES_REJECTED,
     PAGES_SETTLED,
     PAGES_VALIDATED,
+    SEEDS_OWNED,
     SEEDS_SUBMITTED,
     URLS_DECIDED,
 )
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.memory.frontier import MemoryFrontier
+from strider.link_ingestion.adapters import SCHEDULER_GROUP, LinkOffsetSource
+from strider.link_ingestion.backpressure import RawSeedBackpressure
+from strider.link_ingestion.options import IngestionPolicy
 from strider.link_ingestion.topology import (
+    OWNED_SEEDS_GROUP,
     PAGES_GROUP,
     SEEDS_GROUP,
-    IngestionPolicy,
     PageIngestion,
     SeedIngestion,
 )
@@ -47,9 +51,12 @@ TOPICS = (
     PAGES_REJECTED,
     PAGES_SETTLED,
     PAGES_VALIDATED,
+    SEEDS_OWNED,
     SEEDS_SUBMITTED,
     URLS_DECIDED,
 )
+SEED_TOPICS = (SEEDS_OWNED, SEEDS_SUBMITTED)
+GROUPS = (OWNED_SEEDS_GROUP, SEEDS_GROUP, PAGES_GROUP)
 
 
 class WatchedSeen:
@@ -69,6 +76,17 @@ class WatchedSeen:
         return await self._frontier.find_seen(asked)
 
 
+class OffsetsBus(InProcessBus):
+    """The bus that offsets are read by, with a switch."""
+
+    is_away = False
+
+    async def committed(self, group: str) -> Mapping[TopicPartition, int]:
+        if self.is_away:
+            raise Unavailable("kafka", "switched off")
+        return await super().committed(group)
+
+
 class World:
     """One broker, and processes of the service on it."""
 
@@ -79,21 +97,37 @@ class World:
         for topic in TOPICS:
             if topic is not CRAWL_SPECS or has_specs_topic:
                 self.broker.declare_topic(topic, shards=SHARDS)
+        self.broker.start_group(OWNED_SEEDS_GROUP, [SEEDS_OWNED.name])
         self.broker.start_group(SEEDS_GROUP, [SEEDS_SUBMITTED.name])
+        self.broker.start_group(SCHEDULER_GROUP, [LINKS_DISCOVERED.name])
         self.broker.start_group(PAGES_GROUP, [PAGES_VALIDATED.name, PAGES_REJECTED.name])
         self.bus = InProcessBus(self.broker)
+        self.offsets = OffsetsBus(self.broker)
         self.frontier = MemoryFrontier(self.clock)
         self.seen = WatchedSeen(self.frontier)
         self.specs = CrawlSpecCache(self.bus, self.codec, clock=self.clock)
         self.speaker = EventPublisher(self.bus, self.codec, service="test", shards=SHARDS, clock=self.clock)
         self.policy = IngestionPolicy(SHARDS, refusals_listed=refusals_listed, owner_key=OWNER_KEY)
         self.loops: dict[asyncio.Task[None], ConsumerLoop] = {}
+        self.background: list[asyncio.Task[None]] = []
+        self.waiting: list[int] = []
+        """Numbers of raw URLs that were reported to wait for the scheduler."""
 
-    def start(self) -> None:
-        """Begin both consumers, as one process does."""
-        seeds = SeedIngestion(self.specs, policy=self.policy, clock=self.clock)
+    def start(self, *, max_waiting: int = 5_000) -> None:
+        """Begin all consumers, as one process does."""
+        pressure = RawSeedBackpressure(
+            LinkOffsetSource(self.offsets),
+            max_waiting=max_waiting,
+            clock=self.clock,
+            set_waiting=self.waiting.append,
+        )
+        seeds = SeedIngestion(self.specs, policy=self.policy, clock=self.clock, on_published=pressure.add)
         pages = PageIngestion(self.specs, self.seen, policy=self.policy, clock=self.clock)
-        self._start(SEEDS_GROUP, seeds.subscriptions(), on_given_up=seeds.on_given_up)
+        self._start(OWNED_SEEDS_GROUP, seeds.owned_subscriptions(), on_given_up=seeds.on_given_up)
+        self._start(
+            SEEDS_GROUP, seeds.subscriptions(), on_given_up=seeds.on_given_up, read_gate=pressure.gate
+        )
+        self.background.append(asyncio.create_task(pressure.run()))
         self._start(PAGES_GROUP, pages.subscriptions(), on_given_up=pages.on_given_up)
 
     async def stop(self) -> None:
@@ -101,6 +135,8 @@ class World:
             loop.request_stop()
             await task
         self.loops.clear()
+        for task in self.background:
+            task.cancel()
 
     async def say(self, topic: Topic[Any], *events: Any, headers: tuple[Header, ...] = ()) -> None:
         """Speak as the services before this one do; seeds are signed, as the API signs them."""
@@ -109,11 +145,11 @@ class World:
         )
 
     def _signature(self, topic: Topic[Any], event: Any) -> list[Header]:
-        return self.signature_of(self.codec.encode(topic, event).value) if topic is SEEDS_SUBMITTED else []
+        return self.signature_of(self.codec.encode(topic, event).value) if topic in SEED_TOPICS else []
 
-    def signature_of(self, value: bytes) -> list[Header]:
+    def signature_of(self, value: bytes, *, key: str = OWNER_KEY) -> list[Header]:
         """Return the headers with which an owner sends a seed."""
-        return [*owner_headers(value)]
+        return [*owner_headers(value, key=key)]
 
     def put(
         self,
@@ -131,7 +167,15 @@ class World:
         await self.until(lambda: not any(self.lags()))
 
     def lags(self) -> list[int]:
-        return [lag for group in (SEEDS_GROUP, PAGES_GROUP) for lag in self.broker.lag(group).values()]
+        return [lag for group in GROUPS for lag in self.broker.lag(group).values()]
+
+    def lag_of(self, group: str) -> int:
+        """Return how many messages a group has not committed."""
+        return sum(self.broker.lag(group).values())
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let virtual time pass."""
+        await self.clock.sleep(seconds)
 
     async def until(self, condition: Any, *, seconds: float = 600.0) -> None:
         """Let virtual time pass until a condition holds."""
@@ -149,6 +193,11 @@ class World:
     def events(self, topic: Topic[Any]) -> list[Any]:
         """Everything that was said on a topic, partition by partition."""
         return [self.codec.decode(topic, each.value, each.headers) for each in self.records(topic)]
+
+    def events_by_partition(self, topic: Topic[Any]) -> list[list[Any]]:
+        """Everything that was said on a topic, a list for each partition."""
+        logs = self.broker.topic(topic.name).partitions
+        return [[self.codec.decode(topic, each.value, each.headers) for each in log.records] for log in logs]
 
     def discovered(self) -> list[str]:
         return sorted(url for event in self.events(LINKS_DISCOVERED) for url in event.urls)

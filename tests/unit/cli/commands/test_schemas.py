@@ -176,7 +176,7 @@ def test_schemas_are_listed_with_their_fingerprints_and_topics() -> None:
     assert rows["seed-submitted.v2"] == {
         "name": "seed-submitted.v2",
         "fingerprint": book.current("seed-submitted.v2").fingerprint.hex(),
-        "topics": ["seeds-submitted"],
+        "topics": ["seeds-owned", "seeds-submitted"],
     }
     assert "seed-submitted.v2" in run("list")[1]
 

@@ -27,7 +27,7 @@ from strider.cli.seeds.sender import SeedSender, SendListener
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import SeedSubmitted
-from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.contracts.generated.topics import SEEDS_OWNED, SEEDS_SUBMITTED
 from strider.contracts.owner_signature import SenderRole, identify_sender
 from strider.messaging.inprocess import InProcessBroker, InProcessBus
 from strider.messaging.ports import RecordMetadata
@@ -338,7 +338,7 @@ async def given(*texts: str) -> AsyncIterator[InputLine | BadLine]:
 async def test_good_lines_are_sent_in_order_and_bad_ones_are_reported() -> None:
     """One invalid line stops nothing, and is counted."""
     broker, result = InProcessBroker(clock=SystemClock()), Told()
-    broker.declare_topic(SEEDS_SUBMITTED, shards=4)
+    broker.declare_topic(SEEDS_OWNED, shards=4)
     sender = SeedSender(InProcessBus(broker), a_reader(), listener=result.teller())
     urls = [f"https://h{number % 5}.test/{number}" for number in range(5_000)]
 
@@ -351,7 +351,7 @@ async def test_good_lines_are_sent_in_order_and_bad_ones_are_reported() -> None:
     assert (sender.counters.sent, sender.counters.bad) == (5_000, 1)
     records = {
         (record.topic, log.partition, record.offset): record
-        for log in broker.topic(SEEDS_SUBMITTED.name).partitions
+        for log in broker.topic(SEEDS_OWNED.name).partitions
         for record in log.records
     }
     assert [json.loads(records[tuple(place)].value or b"")["url"] for _, place in result.sent] == urls

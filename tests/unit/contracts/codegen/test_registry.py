@@ -28,7 +28,8 @@ SHARDS = 12
 
 DESIGN = [
     # name, key, partitioned by, cleanup, retention in days, writers (planned)
-    ("seeds-submitted", "host of url", "key", "delete", 30, "anyone person api (scheduler)"),
+    ("seeds-submitted", "host of url", "key", "delete", 30, "anyone person api"),
+    ("seeds-owned", "host of url", "key", "delete", 30, "person api (scheduler)"),
     ("sources", "source_id", "key", "compact", None, "person (api)"),
     ("crawl-specs", "crawl_spec_id", "key", "compact", None, "link-ingestion scheduler"),
     ("schemas", "fingerprint", "key", "compact", None, " ".join((*SERVICES, *EXAMPLE_SERVICES))),
@@ -191,6 +192,7 @@ def test_the_gate_reads_the_closed_list_of_the_design() -> None:
         ("pages-rejected", "indexer", "release"),
         ("fetches-completed", "scheduler", "shard"),
         ("pages-settled", "scheduler", "shard"),
+        ("links-discovered", "scheduler", "raw_seeds"),
     }
 
 
@@ -205,6 +207,7 @@ def test_seeds_and_pages_are_read_by_separate_groups() -> None:
 
     assert groups == {
         "seeds-submitted": "link-ingestion-seeds",
+        "seeds-owned": "link-ingestion-owned-seeds",
         "pages-validated": "link-ingestion-pages",
         "pages-rejected": "link-ingestion-pages",
     }
@@ -240,7 +243,10 @@ def test_size_limits_leave_space_for_the_verdict() -> None:
 def test_only_bodies_travel_uncompressed_and_only_seeds_as_json() -> None:
     """Bodies are already compressed; only the seed topic accepts JSON."""
     assert [topic.name for topic in TOPICS.values() if topic.compression != "zstd"] == ["pages-fetched"]
-    assert [topic.name for topic in TOPICS.values() if topic.accepts_json] == ["seeds-submitted"]
+    assert [topic.name for topic in TOPICS.values() if topic.accepts_json] == [
+        "seeds-owned",
+        "seeds-submitted",
+    ]
 
 
 def test_a_seed_needs_nothing_but_its_url() -> None:

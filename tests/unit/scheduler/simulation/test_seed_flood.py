@@ -20,7 +20,8 @@ from strider.contracts.generated.topics import (
 from strider.contracts.ids import ADHOC_JOB_ID
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.models import QueueLimits, RunEntryCounts
-from strider.link_ingestion.topology import SEEDS_GROUP, IngestionPolicy, SeedIngestion
+from strider.link_ingestion.options import IngestionPolicy
+from strider.link_ingestion.topology import SEEDS_GROUP, SeedIngestion
 from strider.messaging.effects import Publish
 from strider.messaging.inprocess import InProcessBus, simulate
 from strider.scheduler.options import SchedulerOptions

@@ -25,7 +25,6 @@ from strider.cli.seeds.credentials import find_credentials
 from strider.cli.seeds.reader import BadLine, InputLine, SeedReader, parse_pairs, parse_url_list
 from strider.cli.seeds.sender import SeedSender, SendCounters, SendListener
 from strider.cli.stdio import discard_stdout
-from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.contracts.seed_limits import DEFAULT_DEPTH, MAX_DEPTH, PATTERN_LIMITS
 from strider.messaging.errors import Unavailable
 from strider.messaging.kafka import KafkaBus
@@ -201,7 +200,7 @@ async def _send(
     )
     if error := reader.option_error():
         fail(error, CommandExit.USAGE)
-    bus, printer = KafkaBus(target.connection), _SeedPrinter(as_json=as_json)
+    bus, printer = KafkaBus(target.connection), _SeedPrinter(reader.topic.name, as_json=as_json)
     sender = SeedSender(bus, reader, listener=printer.listener())
     try:
         await sender.send(lines)
@@ -222,7 +221,8 @@ async def _send(
 class _SeedPrinter:
     """Prints published seeds on standard output, refused lines and warnings on standard error."""
 
-    def __init__(self, *, as_json: bool) -> None:
+    def __init__(self, topic: str, *, as_json: bool) -> None:
+        self._topic = topic
         self._as_json = as_json
         self._printed = 0
 
@@ -248,7 +248,7 @@ class _SeedPrinter:
         """Print the totals where not every seed was printed."""
         if not self._as_json and (counters.sent > MAX_PRINTED or counters.bad):
             spread = counted(len(counters.partitions), "partition")
-            _print(f"{counters.sent} sent to {SEEDS_SUBMITTED.name} ({spread}), {counters.bad} refused")
+            _print(f"{counters.sent} sent to {self._topic} ({spread}), {counters.bad} refused")
 
 
 def _print(line: str) -> None:

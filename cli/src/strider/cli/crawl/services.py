@@ -25,6 +25,7 @@ from strider.fetcher.adapters import open_fetch_client, raise_open_file_limit, r
 from strider.fetcher.settings import FetcherSettings
 from strider.frontier.memory.frontier import MemoryFrontier
 from strider.link_ingestion import topology as linking
+from strider.link_ingestion.options import IngestionPolicy
 from strider.messaging.effects import Effects, Publish, PublishRequest
 from strider.messaging.ports import Bus, Clock, Randomness, Record, epoch_ms
 from strider.parser import topology as parsing
@@ -136,7 +137,7 @@ def _with_page(say: PublishRequest, page: Any) -> PublishRequest:
 
 def make_link_ingestion(shared: SharedResources, config: ServiceConfig) -> PipelineService:
     """Make link-ingestion."""
-    policy = linking.IngestionPolicy(shared.shards, allow_private=config.crawl.allow_private, is_closed=True)
+    policy = IngestionPolicy(shared.shards, allow_private=config.crawl.allow_private, is_closed=True)
     seeds = linking.SeedIngestion(shared.specs, policy=policy, clock=shared.clock)
     pages = linking.PageIngestion(shared.specs, shared.frontier, policy=policy, clock=shared.clock)
     return PipelineService(

@@ -39,6 +39,7 @@ from strider.contracts.generated.topics import (
     FRONTIER,
     HOSTS,
     LINK_INGESTION_DLQ,
+    SEEDS_OWNED,
     SEEDS_SUBMITTED,
 )
 from strider.contracts.partitioning import shard_of_host
@@ -74,10 +75,12 @@ from .facts import (
 from .robots_wait import robots_wait_text, with_robots_wait
 from .subject import UrlSubject
 
+SEED_TOPICS: Final = (SEEDS_OWNED.name, SEEDS_SUBMITTED.name)
+
 
 def may_name(letter: bytes, subject: UrlSubject) -> bool:
     """Whether an undecoded letter may name the URL, and is to be decoded: bytes are unescaped in it."""
-    if SEEDS_SUBMITTED.name.encode() not in letter:
+    if not any(topic.encode() in letter for topic in SEED_TOPICS):
         return False
     if not subject.key:
         return not _is_unescaped(subject.text) or subject.text.encode() in letter.replace(b"\\/", b"/")
@@ -99,7 +102,7 @@ def names_url(raw: bytes, subject: UrlSubject) -> bool:
 
 def is_about(letter: DeadLetter, subject: UrlSubject) -> bool:
     """Whether a dead letter is of a seed that names the URL."""
-    is_seed = letter.topic == SEEDS_SUBMITTED.name and letter.value is not None
+    is_seed = letter.topic in SEED_TOPICS and letter.value is not None
     return is_seed and names_url(letter.value or b"", subject)
 
 

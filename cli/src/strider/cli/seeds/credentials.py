@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from strider.contracts import Topic
+from strider.contracts.generated.events import SeedSubmitted
+from strider.contracts.generated.topics import SEEDS_OWNED, SEEDS_SUBMITTED
 from strider.contracts.owner_signature import SenderRole, sign_value
 from strider.link_ingestion.core import DEFAULT_LIMITS, RawSeedLimits
 from strider.link_ingestion.settings import SeedSettings
@@ -43,6 +46,11 @@ class SeedCredentials:
     def role(self) -> SenderRole:
         """Role that link-ingestion will find."""
         return SenderRole.OWNER if self.owner_key else SenderRole.RAW
+
+    @property
+    def topic(self) -> Topic[SeedSubmitted]:
+        """Topic of the sender: that of owners takes signed seeds alone."""
+        return SEEDS_OWNED if self.owner_key else SEEDS_SUBMITTED
 
     def headers(self, value: bytes) -> tuple[Header, ...]:
         """Return the headers of a seed's message."""

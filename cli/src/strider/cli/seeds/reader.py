@@ -21,7 +21,7 @@ from threading import Thread
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from strider.cli.typed_urls import BadTypedUrl, read_url, refusal_text
-from strider.contracts import DecodeError
+from strider.contracts import DecodeError, Topic
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
@@ -180,6 +180,11 @@ class SeedReader:
         self._options = {"submitted_by": SUBMITTED_BY, "submitted_at_ms": now_ms, **options}
         self._allow_private = allow_private
         self._codec = Codec(SchemaStore.bundled())
+
+    @property
+    def topic(self) -> Topic[SeedSubmitted]:
+        """Topic that the seeds are for."""
+        return self._credentials.topic
 
     def option_error(self) -> str:
         """Return what is wrong with the options; empty where they are valid."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from strider.cli.connections import MissingTopic
-from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.contracts.generated.topics import SEEDS_OWNED, SEEDS_SUBMITTED
 from strider.messaging.ports import Bus, OutgoingMessage, Producer, RecordMetadata
 
 from .reader import BadLine, InputLine, SeedMessage, SeedReader
@@ -52,8 +52,9 @@ class SeedSender:
 
     async def send(self, lines: AsyncIterator[InputLine | BadLine]) -> None:
         """Publish all valid ones; returns when all are acknowledged. Raises Unavailable, MissingTopic."""
-        if not await self._bus.partition_count(SEEDS_SUBMITTED.name):
-            raise MissingTopic(SEEDS_SUBMITTED.name)
+        topic = self._reader.topic.name
+        if not await self._bus.partition_count(topic):
+            raise MissingTopic(topic)
         producer = await self._bus.producer()
         try:
             async for line in lines:
@@ -81,7 +82,7 @@ class SeedSender:
             await self._await_first()
 
     async def _send_seed(self, producer: Producer, seed: SeedMessage) -> None:
-        message = OutgoingMessage(SEEDS_SUBMITTED.name, seed.key, seed.value, headers=seed.headers)
+        message = _message_of(seed)
         self._unacknowledged.append((seed.url, asyncio.ensure_future(await producer.send(message))))
 
     async def _await_first(self) -> None:
@@ -91,3 +92,9 @@ class SeedSender:
         self.counters.sent += 1
         self.counters.partitions.add(acknowledged.partition)
         self._listener.sent(url, acknowledged)
+
+
+def _message_of(seed: SeedMessage) -> OutgoingMessage:
+    if seed.headers:  # signed by its owner
+        return OutgoingMessage(SEEDS_OWNED.name, seed.key, seed.value, headers=seed.headers)
+    return OutgoingMessage(SEEDS_SUBMITTED.name, seed.key, seed.value)

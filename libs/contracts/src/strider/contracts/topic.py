@@ -42,7 +42,9 @@ class TopicReader:
     sharded: bool = False
     """Whether the group's partitions are assigned by shard, together with its other sharded topics."""
     gates: str = "none"
-    """Whether its lag holds back requests: `release` (all), `shard` (those of that shard) or `none`."""
+    """Effect of its lag: `release` (holds back all requests), `shard` (those of that shard), `raw_seeds`
+    (seeds of senders who are not owners) or `none`.
+    """
     initial: str = "earliest"
     """Where a group without a committed offset begins; `topics apply` commits it."""
     planned: bool = False

@@ -15,15 +15,17 @@ from strider.storage.job_logs import RedisJobLogs
 from strider.storage.objects import open_configured_objects
 from strider.storage.redis import connect, redis_options
 
-from .adapters import LinkMetrics
+from .adapters import LinkMetrics, LinkOffsetSource
+from .backpressure import RawSeedBackpressure
 from .core import RawSeedLimits
+from .options import IngestionPolicy
 from .settings import LinkIngestionSettings, SeedSettings
 from .topology import (
     DEAD_LETTERS,
+    OWNED_SEEDS_GROUP,
     PAGES_GROUP,
     PRODUCES,
     SEEDS_GROUP,
-    IngestionPolicy,
     PageIngestion,
     SeedIngestion,
 )
@@ -38,23 +40,36 @@ def build(process: ServiceContext[LinkIngestionSettings]) -> ServiceDefinition:
         _log.emit(log_events.OWNER_KEY_MISSING)
     redis = connect(redis_options(settings.redis))
     specs = CrawlSpecCache(process.bus, process.codec, clock=clock)
-    policy, count = policy_of(settings), LinkMetrics(process.metrics).count
+    policy, metrics = policy_of(settings), LinkMetrics(process.metrics)
+    count = metrics.count
     journal = RunLog(_log, clock=clock)
-    seeds = SeedIngestion(specs, policy=policy, clock=clock, count=count, note=journal.record)
+    offsets = LinkOffsetSource(process.bus)
+    pressure = RawSeedBackpressure(
+        offsets, max_waiting=settings.raw_seeds_waiting, clock=clock, set_waiting=metrics.set_waiting
+    )
+    seeds = SeedIngestion(
+        specs, policy=policy, clock=clock, count=count, note=journal.record, on_published=pressure.add
+    )
     seen = RedisSeenLookup(redis, read_cluster=lambda: process.bus.cluster_identity(LINKS_DISCOVERED.name))
     pages = PageIngestion(specs, seen, policy=policy, clock=clock, count=count)
     objects = open_configured_objects(settings.objects, clock=clock)
     return ServiceDefinition(
         (
-            consume(SEEDS_GROUP, *seeds.subscriptions(), on_given_up=seeds.on_given_up),
+            consume(OWNED_SEEDS_GROUP, *seeds.owned_subscriptions(), on_given_up=seeds.on_given_up),
+            consume(
+                SEEDS_GROUP,
+                *seeds.subscriptions(),
+                on_given_up=seeds.on_given_up,
+                read_gate=pressure.gate,
+            ),
             consume(PAGES_GROUP, *pages.subscriptions(), on_given_up=pages.on_given_up),
         ),
         PRODUCES,
         DEAD_LETTERS,
         dependencies=(Dependency("redis", redis.ping),),
-        close=(specs.close, redis.close),
+        close=(specs.close, offsets.close, redis.close),
         objects=objects,
-        background=(journal.run,),
+        background=(journal.run, pressure.run),
         job_logs=RedisJobLogs(redis, clock=clock),
     )
 

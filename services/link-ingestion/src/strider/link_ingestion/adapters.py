@@ -1,4 +1,4 @@
-"""Metrics of links and seeds by outcome, and events of seeds for the logs of runs."""
+"""Metrics of links and seeds, events of seeds for the logs of runs, and offsets of links."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from strider.contracts.generated.topics import LINKS_DISCOVERED
 from strider.link_ingestion import log_events
-from strider.link_ingestion.core import AcceptedSeed, RefusedSeed
+from strider.link_ingestion.core import AcceptedSeed, Offsets, RefusedSeed
+from strider.messaging.log_ends import LogEnds
 from strider.messaging.log_events import LogEvent
+from strider.messaging.ports import Bus
 from strider.runtime.observability.metrics import Metric, Metrics
+
+SCHEDULER_GROUP: Final = next(
+    reader.group
+    for reader in LINKS_DISCOVERED.read_by
+    if reader.gates == "raw_seeds" and reader.group is not None
+)
+"""The group whose lag holds back raw seeds, as its topic declares it."""
 
 LINKS: Final = Metric(
     "strider_link_ingestion_links_total",
@@ -18,8 +28,17 @@ LINKS: Final = Metric(
     ("what",),
 )
 
+RAW_SEEDS_WAITING: Final = Metric(
+    "strider_link_ingestion_raw_seeds_waiting",
+    "gauge",
+    "URLs of raw seeds that were published and are not known to be read by the scheduler.",
+)
+
 CountLinks = Callable[[str, int], None]
 """Counts links (or seeds) by outcome."""
+
+SetWaiting = Callable[[int], None]
+"""Sets how many URLs of raw seeds wait for the scheduler."""
 
 NoteRunEvent = Callable[[LogEvent, str, str, str, int], None]
 """Notes an event for the log of a run: event, job, run, kind, count."""
@@ -30,16 +49,47 @@ class LinkMetrics:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        metrics.declare(LINKS)
+        for metric in (LINKS, RAW_SEEDS_WAITING):
+            metrics.declare(metric)
 
     def count(self, what: str, number: int) -> None:
         """Count links by their outcome."""
         if number:
             self._metrics.count(LINKS, what, amount=number)
 
+    def set_waiting(self, urls: int) -> None:
+        """Set how many URLs of raw seeds wait for the scheduler."""
+        self._metrics.set(RAW_SEEDS_WAITING, value=urls)
+
+
+class LinkOffsetSource:
+    """Reads how far the scheduler has read links, and where their log ends."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._ends = LogEnds(bus, (LINKS_DISCOVERED.name,))
+
+    async def read(self) -> tuple[Offsets, Offsets]:
+        """Return commits, and ends that were read after them; raises Unavailable."""
+        reader = await self._ends.open()
+        committed = await self._bus.committed(SCHEDULER_GROUP)
+        ends = await self._ends.read(reader)
+        return (
+            {place.partition: at for place, at in committed.items() if place.topic == LINKS_DISCOVERED.name},
+            {place.partition: end for place, end in ends.items()},
+        )
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._ends.close()
+
 
 def discard_count(what: str, number: int) -> None:
     """Discard a count, in processes without metrics."""
+
+
+def discard_waiting(urls: int) -> None:
+    """Discard a number, in processes without metrics."""
 
 
 def discard_note(event: LogEvent, job_id: str, execution_id: str, kind: str, count: int) -> None:

@@ -6,6 +6,10 @@ from typing import Final
 
 from strider.messaging.log_events import info, warning
 
+RAW_SEEDS_NOT_COUNTED: Final = warning(
+    "Raw seeds not counted",
+    "The scheduler's lag for links cannot be read; raw seeds are read only as far as the last known one allows.",
+)
 SEEDS_ACCEPTED: Final = info(
     "Seeds accepted",
     "Seeds of a run became links at depth 0; in the run log, one line for all seeds of up to 5 s.",

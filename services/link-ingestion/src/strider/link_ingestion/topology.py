@@ -1,18 +1,18 @@
 """Topology of link ingestion: seeds and pages in, links and settlements out.
 
-    seeds-submitted ─▶ accept_seed ─▶ crawl-specs, then links-discovered · urls-decided
+    seeds-owned, seeds-submitted ─▶ accept_seed ─▶ crawl-specs, then links-discovered · urls-decided
     pages-validated ─▶ admit_links ─▶ seen-set ─▶ links-discovered · urls-decided, then pages-settled
     pages-rejected ─▶ pages-settled, unless a closing event on pages-validated follows the page's parts
 
-Seeds and pages are two consumers, so that a flood of seeds delays no page. A page is settled after its links
+Seeds of owners, all other seeds and pages are three consumers, so that a flood of raw seeds delays no owner's
+and no page. A page is settled after its links
 are acknowledged by the broker; a crawl spec is published before the first link that names it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from strider.contracts.avro.deferred_encoding import encoded_bytes
@@ -31,6 +31,7 @@ from strider.contracts.generated.topics import (
     PAGES_REJECTED,
     PAGES_SETTLED,
     PAGES_VALIDATED,
+    SEEDS_OWNED,
     SEEDS_SUBMITTED,
     URLS_DECIDED,
 )
@@ -42,19 +43,23 @@ from strider.frontier.ports import SeenLookup
 from strider.link_ingestion import log_events
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
 from strider.messaging.ports import Clock, Record, epoch_ms
-from strider.politeness import ProtectHeaders, refuse_clear_values
 from strider.runtime.observability.logging import logger
 from strider.urls import MAX_INLINE_STEPS, host_of
 
-from .adapters import CountLinks, NoteRunEvent, discard_count, discard_note, note_seeds
+from .adapters import (
+    CountLinks,
+    NoteRunEvent,
+    discard_count,
+    discard_note,
+    discard_waiting,
+    note_seeds,
+)
 from .core import (
-    DEFAULT_LIMITS,
     AcceptedSeed,
     AdmittedPage,
     LinkBatches,
     LinkDeduplicator,
     LinkFilters,
-    RawSeedLimits,
     RefusedSeed,
     SeedPosition,
     SeedRules,
@@ -74,7 +79,8 @@ from .core import (
     settle_undecodable,
     unknown_rules,
 )
-from .core.traps import DEFAULT_TRAP_PAGES
+from .core.seeds import REPLAY_HEADER, REPLAYED_SEED, UNSIGNED_SEED
+from .options import IngestionPolicy
 
 PAGE_FIELDS: Final = (
     *("url", "url_key", "group", "text", "job_id", "execution_id", "crawl_spec_id", "fetch_sequence"),
@@ -90,19 +96,13 @@ PAGE_FIELDS: Final = (
 
 USED_FIELDS: Final = tuple(f"page.{name}" for name in PAGE_FIELDS)
 
-CONSUMES: Final = (SEEDS_SUBMITTED, PAGES_VALIDATED, PAGES_REJECTED)
+CONSUMES: Final = (SEEDS_OWNED, SEEDS_SUBMITTED, PAGES_VALIDATED, PAGES_REJECTED)
 PRODUCES: Final = (CRAWL_SPECS, LINKS_DISCOVERED, URLS_DECIDED, PAGES_SETTLED)
 DEAD_LETTERS: Final = LINK_INGESTION_DLQ
 
+OWNED_SEEDS_GROUP: Final = "link-ingestion-owned-seeds"
 SEEDS_GROUP: Final = "link-ingestion-seeds"
 PAGES_GROUP: Final = "link-ingestion-pages"
-
-REPLAY_HEADER: Final = "replay-id"
-
-REPLAYED_SEED: Final = (
-    f"{REPLAY_HEADER}: the header marks messages that are sent again for the read models, and a seed is for "
-    "none of them; send the seed without it"
-)
 
 RULES_KEPT: Final = 512
 """Crawl specs whose compiled rules are kept, up to 256 KB of automata each; patterns are compiled once."""
@@ -117,27 +117,6 @@ MAX_THREAD_VERDICTS: Final = 20_000
 _log = logger("link-ingestion")
 
 
-@dataclass(frozen=True, slots=True)
-class IngestionPolicy:
-    """Settings that apply to all crawls of a deployment."""
-
-    shards: int
-    allow_private: bool = False
-    refusals_listed: int = 200
-    """Refused links of one page that are listed."""
-    discovers_feeds: bool = False
-    """Whether feeds of start pages are links."""
-    owner_key: str = field(default="", repr=False)
-    """Key that owners of seeds sign with; empty: no sender is an owner."""
-    is_closed: bool = False
-    """Whether no unknown sender can reach the bus, so that each sender of seeds is an owner."""
-    raw_seeds: RawSeedLimits = DEFAULT_LIMITS
-    protect_headers: ProtectHeaders = refuse_clear_values
-    """Encrypts the personal headers of seeds."""
-    trap_pages: int = DEFAULT_TRAP_PAGES
-    """Pages of a URL template without new text after which new links to it are refused; 0: never."""
-
-
 class SeedIngestion:
     """Turns seeds into links at depth 0."""
 
@@ -149,19 +128,26 @@ class SeedIngestion:
         clock: Clock,
         count: CountLinks = discard_count,
         note: NoteRunEvent = discard_note,
+        on_published: Callable[[int], None] = discard_waiting,
     ) -> None:
+        """Create the intake; `on_published` gets the number of published URLs of `seeds-submitted`."""
         self._specs = specs
         self._policy = policy
         self._rules = SeedRules(policy.allow_private, policy.raw_seeds, policy.protect_headers)
         self._clock = clock
         self._count = count
         self._note = note
+        self._on_published = on_published
 
     def subscriptions(self) -> tuple[Subscription, ...]:
-        """Return the topics and their handlers."""
+        """Return the topic of all senders, and its handler."""
         return (
             Subscription(SEEDS_SUBMITTED, batch_handler=self.on_seeds, is_public=True, redact=redact_seed),
         )
+
+    def owned_subscriptions(self) -> tuple[Subscription, ...]:
+        """Return the topic of owners, and its handler; public, since brokers may have no permissions."""
+        return (Subscription(SEEDS_OWNED, batch_handler=self.on_seeds, is_public=True, redact=redact_seed),)
 
     async def on_seeds(self, seeds: Sequence[tuple[SeedSubmitted, Record]]) -> Effects:
         """Accept or refuse the seeds of one poll. Specs are published before the links that name them."""
@@ -182,7 +168,8 @@ class SeedIngestion:
         # Looked up first: a key that a tombstone may be on its way for must not be declared again.
         known = {**await self._specs.known(used), **known}
         specs = [spec or known[spec_id] for spec_id, spec in used.items()]
-        return self._effects(accepted, refused, specs)
+        published = sum(seed.item.seed.topic == SEEDS_SUBMITTED.name for seed in accepted)
+        return self._effects(accepted, refused, specs, published=published)
 
     def _accept(
         self, seed: SeedSubmitted, record: Record, known: Mapping[str, CrawlSpecDeclared]
@@ -192,6 +179,8 @@ class SeedIngestion:
             return refuse_headers(seed, sender.detail)
         if is_replayed(record):
             return refuse_headers(seed, REPLAYED_SEED)
+        if record.topic == SEEDS_OWNED.name and sender is SenderRole.RAW:
+            return refuse_headers(seed, UNSIGNED_SEED)
         return accept_seed(
             seed,
             SeedPosition(record.topic, record.partition, record.offset),
@@ -221,6 +210,8 @@ class SeedIngestion:
         accepted: Sequence[AcceptedSeed],
         refused: Sequence[RefusedSeed],
         specs: Sequence[CrawlSpecDeclared],
+        *,
+        published: int = 0,
     ) -> Effects:
         now_ms = epoch_ms(self._clock)
         batches = LinkBatches(self._policy.shards, spoken_at_ms=now_ms)
@@ -232,6 +223,7 @@ class SeedIngestion:
         async def keep() -> None:
             self._specs.keep(declared)
             note_seeds(self._note, accepted, refused)
+            self._on_published(published)
 
         return Effects(
             publish=[each for _, each in declarations if each is not None],

@@ -229,6 +229,10 @@ def _key_of_schemas(event: SchemaDeclared) -> bytes | None:
     return event.fingerprint.encode()
 
 
+def _key_of_seeds_owned(event: SeedSubmitted) -> bytes | None:
+    return host_of_url(event.url)
+
+
 def _key_of_seeds_submitted(event: SeedSubmitted) -> bytes | None:
     return host_of_url(event.url)
 
@@ -769,7 +773,7 @@ LINKS_DISCOVERED: Final[Topic[LinksDiscovered]] = Topic(
     },
     key_of=_key_of_links_discovered,
     read_by=(
-        TopicReader("scheduler", group="scheduler", sharded=True),
+        TopicReader("scheduler", group="scheduler", sharded=True, gates="raw_seeds"),
     ),
     transactional=False,
     key_name="shard",
@@ -1171,6 +1175,35 @@ SCHEMAS: Final[Topic[SchemaDeclared]] = Topic(
 )
 """Schemas that messages are written with, by fingerprint. Declared before the first message."""
 
+SEEDS_OWNED: Final[Topic[SeedSubmitted]] = Topic(
+    name="seeds-owned",
+    value=SeedSubmitted,
+    schema_name="seed-submitted.v2",
+    description="URLs to crawl, signed by their owners. No flood of raw seeds is before them.",
+    partitioner="key",
+    cleanup="delete",
+    writers=("person", "api"),
+    readers=("link-ingestion",),
+    max_bytes=65_536,
+    partitions=None,
+    compression="zstd",
+    accepts_json=True,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "2592000000",
+    },
+    key_of=_key_of_seeds_owned,
+    read_by=(
+        TopicReader("link-ingestion", group="link-ingestion-owned-seeds"),
+    ),
+    transactional=False,
+    key_name="host of url",
+    planned_writers=("scheduler",),
+)
+"""URLs to crawl, signed by their owners. No flood of raw seeds is before them."""
+
 SEEDS_SUBMITTED: Final[Topic[SeedSubmitted]] = Topic(
     name="seeds-submitted",
     value=SeedSubmitted,
@@ -1196,7 +1229,6 @@ SEEDS_SUBMITTED: Final[Topic[SeedSubmitted]] = Topic(
     ),
     transactional=False,
     key_name="host of url",
-    planned_writers=("scheduler",),
 )
 """URLs to crawl. The public way in; a plain JSON document will do."""
 
@@ -1379,6 +1411,7 @@ TOPICS: Final[Mapping[str, Topic[Any]]] = {
         RENDERER_DLQ,
         SCHEDULER_DLQ,
         SCHEMAS,
+        SEEDS_OWNED,
         SEEDS_SUBMITTED,
         SOURCES,
         TALLIES,
@@ -1417,7 +1450,7 @@ COMMON_HEADERS: Final[Mapping[str, str]] = {
     "ce_type": "Name of the value's schema, with its version.",
     "ce_time": "When it was published, as RFC 3339.",
     "replay-id": "Name of the replay; only on replayed messages.",
-    "owner-signature": "Only on seeds-submitted, and optional: v1= and the hex HMAC-SHA256 of the value's bytes by STRIDER_OWNER_KEY. Shows that the sender is an owner; a seed without it is a raw seed.",
+    "owner-signature": "Only on seeds-owned, and optional on seeds-submitted: v1= and the hex HMAC-SHA256 of the value's bytes by STRIDER_OWNER_KEY. Shows that the sender is an owner; a seed without it is a raw seed.",
 }
 """Headers that any message may carry; headers of a single topic are declared with the topic."""
 

@@ -19,8 +19,8 @@ from strider.contracts.topic import ANYONE
 PERSON: Final = "person"
 _RUNTIME: Final = "runtime"
 """Writer of dead letters, in the name of each service."""
-_LAG_READER: Final = "scheduler"
-"""The service that releases requests by the lag of the groups that gate them."""
+_LAG_READERS: Final = {"release": "scheduler", "shard": "scheduler", "raw_seeds": "link-ingestion"}
+"""The service that is held back by the lag of a group, by what the group gates."""
 _COMMON_TOPICS: Final = frozenset({"schemas"})
 """Topics of every service: a service that has no other is not written yet."""
 
@@ -173,8 +173,8 @@ def _acls_of(topic: Topic[Any]) -> Iterator[Acl]:
         if reader.group is None:
             continue
         yield Acl(principal, AclResource.GROUP, reader.group, AclOperation.READ)
-        if reader.gates != "none":
-            observer = principal_of(_LAG_READER)
+        if reader.gates in _LAG_READERS:
+            observer = principal_of(_LAG_READERS[reader.gates])
             yield Acl(observer, kind, name, AclOperation.DESCRIBE)
             yield Acl(observer, AclResource.GROUP, reader.group, AclOperation.DESCRIBE)
 

@@ -15,6 +15,7 @@ from strider.messaging.ports import GroupSpec, Record, TopicPartition
 from .messages import AssignedPartition, BatchQueue, InFlightBatch, InFlightMessage, Part, record_size
 from .partitions import SHARD
 from .pauses import Pauses
+from .ports import ReadGate
 from .spec import ConsumerSettings
 from .worker_pool import WorkerPool
 
@@ -32,8 +33,11 @@ class MessageBuffer:
         settings: ConsumerSettings,
         pauses: Pauses,
         pool: WorkerPool,
+        gate: ReadGate,
     ) -> None:
         self._settings = settings
+        self._gate = gate
+        gate.on_open(self._on_gate_open)
         self._pauses = pauses
         self._pool = pool
         self._queues = {
@@ -56,7 +60,7 @@ class MessageBuffer:
             self.message_count >= share * settings.buffer_messages
             or self.size_bytes >= share * settings.buffer_bytes
         )
-        has_room = not self._is_draining and not self._pauses.is_blocked
+        has_room = not self._is_draining and not self._pauses.is_blocked and self._gate.is_open
         if not has_room:
             self.can_read.clear()
         return has_room
@@ -115,6 +119,10 @@ class MessageBuffer:
         if not assigned:  # groups rebalance eagerly: all partitions at once
             for queue in self._queues.values():
                 queue.clear()
+        if self.has_capacity():
+            self.can_read.set()
+
+    def _on_gate_open(self) -> None:
         if self.has_capacity():
             self.can_read.set()
 

@@ -37,6 +37,7 @@ from .worker_pool import WorkerPool
 
 POLL = "poll"
 OFFSETS = "offsets"
+GATE = "gate"
 
 _log = logger("loop")
 
@@ -68,7 +69,11 @@ class ConsumerLoop:
         self._pool = WorkerPool(ports=ports, settings=settings, pauses=self._pauses)
         self._pauses.set_resume_callback(self._on_resume)
         self._buffer = MessageBuffer(
-            self._subscriptions, settings=settings, pauses=self._pauses, pool=self._pool
+            self._subscriptions,
+            settings=settings,
+            pauses=self._pauses,
+            pool=self._pool,
+            gate=ports.read_gate,
         )
         self._committer = OffsetCommitter(ports=ports, settings=settings, pauses=self._pauses)
         self._unreadable = UnreadablePartitions(clock=ports.clock, chance=ports.chance, pauses=self._pauses)
@@ -94,8 +99,9 @@ class ConsumerLoop:
 
     @property
     def exempt_pauses(self) -> Mapping[str, str]:
-        """Those pauses that the watchdog accepts as a reason why nothing moves."""
-        return self._pauses.exempt_reasons
+        """Those pauses that the watchdog accepts as a reason why nothing moves, and a closed gate."""
+        gate, exempt = self._ports.read_gate, self._pauses.exempt_reasons
+        return exempt if gate.is_open else {**exempt, GATE: gate.reason}
 
     @property
     def opening(self) -> int:

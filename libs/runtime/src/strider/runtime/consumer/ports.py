@@ -6,7 +6,7 @@ in `strider.contracts`, metrics and traces in `observability`, objects in a libr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, runtime_checkable
 
@@ -167,6 +167,43 @@ class OnCaughtUp(Protocol):
 
         Called every few seconds for each assigned partition. Must cost little and never raise.
         """
+
+
+class ReadGate:
+    """Whether a loop reads on; a service closes it while others are busy with what it has published.
+
+    What was read before is handled all the same. A closed gate is no failure: the process stays ready, and
+    the watchdog accepts it as a reason why messages wait.
+    """
+
+    def __init__(self) -> None:
+        self._reason = ""
+        self._on_open: list[Callable[[], None]] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more may be read."""
+        return not self._reason
+
+    @property
+    def reason(self) -> str:
+        """Reason why nothing more is read; empty while it is open."""
+        return self._reason
+
+    def on_open(self, callback: Callable[[], None]) -> None:
+        """Call this whenever the gate is opened."""
+        self._on_open.append(callback)
+
+    def close(self, reason: str) -> None:
+        """Let nothing more be read; the reason is a sentence."""
+        self._reason = reason
+
+    def open(self) -> None:
+        """Let the loop read on."""
+        if self._reason:
+            self._reason = ""
+            for callback in self._on_open:
+                callback()
 
 
 class NoSchemaSource:

@@ -20,6 +20,7 @@ from .ports import (
     NoTracer,
     OnCaughtUp,
     OnGivenUp,
+    ReadGate,
     ShardHooks,
     Tracer,
     ignore_caught_up,
@@ -78,6 +79,7 @@ class ConsumerPorts:
     on_caught_up: OnCaughtUp = ignore_caught_up
     claim_of: ClaimOf | None = None
     """If set, messages are started by shares of the workers, and not as they come."""
+    read_gate: ReadGate = field(default_factory=ReadGate)
 
 
 AsyncStep: TypeAlias = Callable[[], Awaitable[None]]
@@ -94,6 +96,7 @@ class ConsumerSpec:
     on_given_up: OnGivenUp = no_given_up_effects
     on_caught_up: OnCaughtUp = ignore_caught_up
     claim_of: ClaimOf | None = None
+    read_gate: ReadGate = field(default_factory=ReadGate)
 
 
 def consume(
@@ -104,6 +107,7 @@ def consume(
     on_given_up: OnGivenUp = no_given_up_effects,
     on_caught_up: OnCaughtUp = ignore_caught_up,
     claim_of: ClaimOf | None = None,
+    read_gate: ReadGate | None = None,
 ) -> ConsumerSpec:
     """Return the consumer of a group, sharded or not as the declarations of its topics say."""
     readers = [reader for each in subscriptions for reader in each.topic.read_by if reader.group == group]
@@ -130,4 +134,5 @@ def consume(
         on_given_up=on_given_up,
         on_caught_up=on_caught_up,
         claim_of=claim_of,
+        read_gate=read_gate or ReadGate(),
     )

@@ -75,6 +75,7 @@ class ServiceConsumers:
             on_given_up=spec.on_given_up,
             on_caught_up=spec.on_caught_up,
             claim_of=spec.claim_of,
+            read_gate=spec.read_gate,
         )
         loop = ConsumerLoop(
             process.bus,

@@ -1,6 +1,7 @@
 """Publishes seeds and waits for the broker's acknowledgement.
 
-Clients of the API are authorized by its token, so their seeds are signed as an owner's, where there is a key.
+Clients of the API are authorized by its token, so their seeds are signed as an owner's, where there is a key,
+and published to the topic of owners.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 
 from strider.contracts.avro.codec import Codec
 from strider.contracts.generated.events import SeedSubmitted
-from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.contracts.generated.topics import SEEDS_OWNED, SEEDS_SUBMITTED
 from strider.contracts.owner_signature import sign_value
 from strider.messaging.effects import Publish
 from strider.messaging.errors import Unavailable
@@ -46,6 +47,6 @@ class KafkaSeedPublisher:
     def _signed(self, seed: SeedSubmitted) -> Publish:
         if not self._owner_key:
             return Publish(SEEDS_SUBMITTED, seed)
-        encoded = self._codec.encode(SEEDS_SUBMITTED, seed)
+        encoded = self._codec.encode(SEEDS_OWNED, seed)
         signature = sign_value(encoded.value, self._owner_key)
-        return Publish(SEEDS_SUBMITTED, seed, headers=(signature,), encoded=encoded)
+        return Publish(SEEDS_OWNED, seed, headers=(signature,), encoded=encoded)

@@ -1,6 +1,6 @@
 """Routes of the HTTP API: seeds in, rows out.
 
-POST /api/v1/seeds ─▶ validate ─▶ seeds-submitted
+POST /api/v1/seeds ─▶ validate ─▶ seeds-owned (without an owner key: seeds-submitted)
 GET  /api/v1/pages · /api/v1/decisions ─▶ query ─▶ crawled_pages · url_decisions
 POST /api/v1/frontier/recover ─▶ leases in Redis
 GET  /health
@@ -14,7 +14,7 @@ from typing import Final
 
 from fastapi import Depends, FastAPI, Response
 
-from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.contracts.generated.topics import SEEDS_OWNED, SEEDS_SUBMITTED
 
 from .auth import token_check
 from .frontier import LeaseRecovery, frontier_routes
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 CONSUMES: Final = ()
-PRODUCES: Final = (SEEDS_SUBMITTED,)
+PRODUCES: Final = (SEEDS_OWNED, SEEDS_SUBMITTED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Route of seeds: POST /api/v1/seeds, validate, publish to seeds-submitted, respond 202.
+"""Route of seeds: POST /api/v1/seeds, validate, publish as the owner's, respond 202.
 
 The JSON Schema of a seed is derived from the generated event class.
 """

@@ -7,6 +7,7 @@ from .admission import LinkAdmission, admit_links
 from .dedup import AdmittedPage, LinkDeduplicator
 from .link_batches import LinkBatches, LinkItem, LinkOrigin, SeedPosition
 from .link_filter import LinkFilters
+from .raw_backlog import Offsets, RawSeedBacklog
 from .raw_seeds import DEFAULT_LIMITS, RawSeedLimits
 from .redaction import redact_seed
 from .refusal_events import RefusedSeed, link_refusals_event, seed_refusal_events
@@ -27,6 +28,8 @@ __all__ = [
     "LinkFilters",
     "LinkItem",
     "LinkOrigin",
+    "Offsets",
+    "RawSeedBacklog",
     "RawSeedLimits",
     "RefusedSeed",
     "SeedPosition",

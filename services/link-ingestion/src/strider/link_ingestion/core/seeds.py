@@ -17,7 +17,8 @@ from typing import Final
 from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.enums import DecisionReason, LinkVia, RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
-from strider.contracts.owner_signature import SenderRole
+from strider.contracts.generated.topics import SEEDS_OWNED, SEEDS_SUBMITTED
+from strider.contracts.owner_signature import SIGNATURE_NAME, SenderRole
 from strider.contracts.seed_limits import (
     SEED_RANGES,
     SEED_WORDS,
@@ -43,6 +44,18 @@ from strider.urls import (
 from .link_batches import LinkItem, LinkOrigin, SeedPosition
 from .raw_seeds import DEFAULT_LIMITS, RawSeedLimits, raw_seed_fault, raw_spec_fault
 from .refusal_events import RefusedSeed
+
+REPLAY_HEADER: Final = "replay-id"
+
+REPLAYED_SEED: Final = (
+    f"{REPLAY_HEADER}: the header marks messages that are sent again for the read models, and a seed is for "
+    "none of them; send the seed without it"
+)
+
+UNSIGNED_SEED: Final = (
+    f"{SIGNATURE_NAME}: missing, and {SEEDS_OWNED.name} takes signed seeds alone; sign the seed with "
+    f"STRIDER_OWNER_KEY, or send it to {SEEDS_SUBMITTED.name} as a raw seed"
+)
 
 _MAX_TEXT_CHARS: Final = 500
 """Of a text that is not a URL, and of a sentence: enough to find it again."""

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from strider.contracts.generated.topics import TOPICS
 
+GATES_ALL_SHARDS: Final = "release"
 GATES_ONE_SHARD: Final = "shard"
 
 
@@ -31,7 +32,7 @@ GATES: Final = tuple(
     LagGate(reader.group, topic.name, reader.gates == GATES_ONE_SHARD)
     for topic in TOPICS.values()
     for reader in topic.read_by
-    if reader.gates != "none" and reader.group is not None
+    if reader.gates in (GATES_ALL_SHARDS, GATES_ONE_SHARD) and reader.group is not None
 )
 """All gating groups."""
 
