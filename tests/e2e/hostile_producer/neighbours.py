@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from confluent_kafka import Producer
 
+from strider.contracts.generated.topics import SEEDS_OWNED, SEEDS_SUBMITTED
 from strider.contracts.seed_names import RAW_PREFIX
 from strider.frontier.turns import flow_of
 from strider.testing.owner import owner_headers
@@ -81,17 +82,20 @@ class Stage:
     """Of the neighbours' sites."""
 
     def send(self, seed: dict[str, Any] | bytes, *, is_owner: bool = False, **producer: Any) -> None:
-        """Send one seed as any client would; an owner signs it."""
+        """Send one seed as any client would; an owner signs it, for the topic of owners."""
         value = seed if isinstance(seed, bytes) else json.dumps(seed).encode()
         client = Producer({"bootstrap.servers": self.ring.servers.kafka.address, **producer})
-        client.produce("seeds-submitted", value=value, headers=owner_headers(value) if is_owner else [])
+        if is_owner:
+            client.produce(SEEDS_OWNED.name, value=value, headers=owner_headers(value))
+        else:
+            client.produce(SEEDS_SUBMITTED.name, value=value)
         assert client.flush(60) == 0
 
     def send_all(self, seeds: Sequence[dict[str, Any]]) -> None:
         """Send raw seeds by one client."""
         client = Producer({"bootstrap.servers": self.ring.servers.kafka.address})
         for seed in seeds:
-            client.produce("seeds-submitted", value=json.dumps(seed).encode())
+            client.produce(SEEDS_SUBMITTED.name, value=json.dumps(seed).encode())
         assert client.flush(60) == 0
 
     def neighbour(self, kind: str) -> Neighbour:

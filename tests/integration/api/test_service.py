@@ -18,10 +18,9 @@ import httpx
 import pytest
 
 from strider.api import log_events
-from strider.contracts import TOPICS
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.contracts.generated.topics import SCHEMAS, SEEDS_SUBMITTED
+from strider.contracts.generated.topics import SCHEMAS, SEEDS_OWNED, SEEDS_SUBMITTED
 from strider.contracts.owner_signature import identify_sender
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import RowChanges, decision_rows, page_row
@@ -51,7 +50,7 @@ Start = Callable[..., ServiceProcess]
 async def topics(stack: ServerStack) -> str:
     """Apply the topics; gives the broker's address."""
     connection = KafkaConnection((stack.kafka.address,))
-    await apply_topics(connection, [TOPICS["seeds-submitted"], SCHEMAS], shards=SHARDS)
+    await apply_topics(connection, [SEEDS_OWNED, SEEDS_SUBMITTED, SCHEMAS], shards=SHARDS)
     return stack.kafka.address
 
 
@@ -173,12 +172,21 @@ async def test_seeds_of_the_api_are_signed_where_it_has_the_key(
         answer = await client.post("/api/v1/seeds", json={"url": url, "job_id": "news"})
         reserved = await client.post("/api/v1/seeds", json={"url": url, "job_id": ".robots"})
     broker = Broker(topics, shards=SHARDS)
-    everything = await broker.read(SEEDS_SUBMITTED, dict.fromkeys(range(SHARDS), 0))
+    everything = {
+        topic: await broker.read(topic, dict.fromkeys(range(SHARDS), 0))
+        for topic in (SEEDS_OWNED, SEEDS_SUBMITTED)
+    }
     await broker.close()
-    (sent,) = (each for each in everything if CODEC.decode(SEEDS_SUBMITTED, each.value).url == url)
+    ((topic, sent),) = (
+        (topic, each)
+        for topic, records in everything.items()
+        for each in records
+        if CODEC.decode(topic, each.value).url == url
+    )
 
     assert (answer.status_code, answer.json()["seeds"][0]["job_id"]) == (202, job_id)
     assert identify_sender(sent.value, sent.headers, key=OWNER_KEY) == ("owner" if owner_key else "raw")
+    assert topic is (SEEDS_OWNED if owner_key else SEEDS_SUBMITTED)
     assert (reserved.status_code, reserved.json()["seeds"][0]["reason"]) == (422, "bad_seed")
     assert "job_id is '.robots'" in reserved.json()["seeds"][0]["detail"]
 

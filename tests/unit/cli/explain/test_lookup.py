@@ -62,6 +62,7 @@ def a_letter(**fields: Any) -> DeadLetter:
 def test_an_unreadable_seed_is_found(raw: bytes, url: str) -> None:
     """Such a seed has no key: its bytes are all there is."""
     assert is_about(a_letter(value=raw), parse_subject(url))
+    assert is_about(a_letter(value=raw, topic="seeds-owned"), parse_subject(url))
 
 
 @pytest.mark.parametrize(

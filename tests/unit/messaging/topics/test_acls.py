@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from strider.contracts.generated.topics import FRONTIER, PAGES_FETCHED, SEEDS_SUBMITTED, TALLIES, TOPICS
+from strider.contracts.generated.topics import (
+    FRONTIER,
+    LINKS_DISCOVERED,
+    PAGES_FETCHED,
+    SEEDS_OWNED,
+    SEEDS_SUBMITTED,
+    TALLIES,
+    TOPICS,
+)
 from strider.contracts.topic import TopicReader
 from strider.insights.adapters.host_table import CHANGELOG_TOPIC
 from strider.messaging.topics.acls import (
@@ -73,6 +81,30 @@ def test_the_scheduler_sees_every_offset_that_it_looks_at() -> None:
 
     assert groups >= {*GATING_GROUPS, *(stage.group for stage in PIPELINE)}
     assert names_of("User:strider-scheduler", AclResource.TOPIC) >= set(PIPELINE_TOPICS)
+
+
+def test_link_ingestion_sees_the_commits_that_hold_back_raw_seeds() -> None:
+    """The ends of links it sees as their writer; of the group it may read nothing and commit nothing."""
+    found = {acl for acl in declared_acls(CORE) if acl.principal == "User:strider-link-ingestion"}
+    of_group = {
+        acl.operation for acl in found if (acl.resource, acl.name) == (AclResource.GROUP, "scheduler")
+    }
+
+    assert of_group == {AclOperation.DESCRIBE}
+    assert (
+        Acl("User:strider-link-ingestion", AclResource.TOPIC, LINKS_DISCOVERED.name, AclOperation.WRITE)
+        in found
+    )
+
+
+def test_only_owners_tools_may_write_seeds_of_owners() -> None:
+    found = {
+        acl.principal
+        for acl in declared_acls(CORE)
+        if (acl.name, acl.operation) == (SEEDS_OWNED.name, AclOperation.WRITE)
+    }
+
+    assert found == {"User:strider-person", "User:strider-api"}
 
 
 def test_insights_has_the_topic_of_its_table() -> None:

@@ -1,7 +1,8 @@
 """Hold back raw seeds while the scheduler has enough of them to read.
 
-So an owner's seed is never behind many of them. The gate of the loop that reads raw seeds is closed from a number of unread URLs on. What was published is in
-the log, and what was not is still on `seeds-submitted`: nothing is dropped, and nothing changes its order.
+So an owner's seed is never behind many of them. The gate of the loop that reads raw seeds is closed from a
+number of unread URLs on. What was published is in the log, and what was not is still on `seeds-submitted`:
+nothing is dropped, and nothing changes its order.
 """
 
 from __future__ import annotations
