@@ -1,4 +1,4 @@
-"""Small valid seeds, by the hundred thousand, are published before an owner's seed, on a pipeline of their own.
+"""Small valid seeds, by the hundred thousand, before an owner's seed, on a pipeline of their own.
 
 They would be in the queues of the pipeline that the other attacks share for minutes.
 """

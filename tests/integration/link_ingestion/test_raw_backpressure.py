@@ -21,8 +21,8 @@ from .service import SHARDS, Reader, Service, wait_for
 FLOOD = 12_000
 HOSTS = 40
 LIMIT = 1_000
-BUFFERED = 2_500
-"""What the loop has read when its gate is closed: its buffer, and one poll."""
+BUFFERED = 1_500
+"""What the loop has read when its gate is closed: its buffer, and the rest of a batch."""
 OWNED = "https://owner.test/behind"
 
 

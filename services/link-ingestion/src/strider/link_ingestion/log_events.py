@@ -8,7 +8,7 @@ from strider.messaging.log_events import info, warning
 
 RAW_SEEDS_NOT_COUNTED: Final = warning(
     "Raw seeds not counted",
-    "The scheduler's lag for links cannot be read; raw seeds are read only as far as the last known one allows.",
+    "The scheduler's lag for links cannot be read; raw seeds are read only as far as the last one allows.",
 )
 SEEDS_ACCEPTED: Final = info(
     "Seeds accepted",

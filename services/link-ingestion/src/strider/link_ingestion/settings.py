@@ -75,7 +75,7 @@ class LinkIngestionSettings(ServiceSettings):
     seeds: SeedSettings = SeedSettings()
     refusals_listed: Annotated[int, Field(ge=0, le=200)] = 200
     """Refused links of one page that are listed with their reason; the rest is only counted."""
-    raw_seeds_waiting: Annotated[int, Field(ge=500)] = 5_000
+    raw_seeds_waiting: Annotated[int, Field(ge=500)] = 2_000
     """URLs of raw seeds that one process publishes before the scheduler has read them; then it reads no
     further ones, so that those of owners do not wait behind them."""
     trap_pages: Annotated[int, Field(ge=0, le=10_000)] = 50

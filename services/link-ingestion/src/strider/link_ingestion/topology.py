@@ -43,6 +43,7 @@ from strider.frontier.ports import SeenLookup
 from strider.link_ingestion import log_events
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
 from strider.messaging.ports import Clock, Record, epoch_ms
+from strider.runtime.consumer.spec import ConsumerSettings
 from strider.runtime.observability.logging import logger
 from strider.urls import MAX_INLINE_STEPS, host_of
 
@@ -106,6 +107,9 @@ PAGES_GROUP: Final = "link-ingestion-pages"
 
 RULES_KEPT: Final = 512
 """Crawl specs whose compiled rules are kept, up to 256 KB of automata each; patterns are compiled once."""
+
+RAW_SEEDS_LOOP: Final = ConsumerSettings(buffer_messages=1_000)
+"""Two polls: what was read is published, also when the gate has been closed."""
 
 SEEDS_PER_YIELD: Final = 16
 """Seeds after which other tasks run: the patterns of each need up to a millisecond to compile."""
