@@ -52,7 +52,7 @@ def send_flood(kafka: str) -> None:
 
 
 async def seconds_until_requested(stage: Stage, site: AttackerSite) -> float:
-    """Send an owner's seed of a site that nobody crawls; return how long its request takes."""
+    """Send an owner's seed of a site that no run crawls; return how long its request takes."""
     stage.send({"url": f"{site.origin}/page", "job_id": "own"}, is_owner=True)
     began = time.monotonic()
     await until(

@@ -26,7 +26,9 @@ REDIRECT_PARTITION: Final = ".moved/0"
 """Pseudo-partition of redirects; its offsets are milliseconds of the server's clock."""
 
 MAX_PARTITIONS: Final = 16
-"""Partitions that an entry keeps: those of one topic and some more. The oldest is dropped first."""
+"""Partitions that an entry keeps, of both topics of seeds; the oldest is dropped first. A sender that has a
+key for its seeds uses one of each topic.
+"""
 
 
 def is_newer(token: str, than: str) -> bool:
