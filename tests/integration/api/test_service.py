@@ -172,14 +172,14 @@ async def test_seeds_of_the_api_are_signed_where_it_has_the_key(
         answer = await client.post("/api/v1/seeds", json={"url": url, "job_id": "news"})
         reserved = await client.post("/api/v1/seeds", json={"url": url, "job_id": ".robots"})
     broker = Broker(topics, shards=SHARDS)
-    everything = {
-        topic: await broker.read(topic, dict.fromkeys(range(SHARDS), 0))
+    everything = [
+        (topic, await broker.read(topic, dict.fromkeys(range(SHARDS), 0)))
         for topic in (SEEDS_OWNED, SEEDS_SUBMITTED)
-    }
+    ]
     await broker.close()
     ((topic, sent),) = (
         (topic, each)
-        for topic, records in everything.items()
+        for topic, records in everything
         for each in records
         if CODEC.decode(topic, each.value).url == url
     )
