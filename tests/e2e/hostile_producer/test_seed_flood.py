@@ -65,7 +65,7 @@ async def seconds_until_requested(stage: Stage, site: AttackerSite) -> float:
 
 @pytest.mark.fault("A21", part="an owner's seed behind 240,000 raw ones, on the running pipeline")
 async def test_a_flood_of_raw_seeds_delays_no_seed_of_an_owner(flooded_ring_stage: Stage) -> None:
-    """Runs that are under way keep their pages; their pace is a figure, since the flood takes processor time."""
+    """Other runs keep their pages; their pace is a figure, since the flood takes processor time."""
     stage = flooded_ring_stage
     with attacker_sites(4, lambda path: robots_allowing(path) or PAGE) as sites:
         async with stage.unharmed_neighbours("A21 flood", paced=()):
