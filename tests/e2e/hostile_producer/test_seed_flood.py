@@ -63,7 +63,7 @@ async def seconds_until_requested(stage: Stage, site: AttackerSite) -> float:
     return time.monotonic() - began
 
 
-@pytest.mark.fault("A21", part="an owner's seed behind 240,000 raw ones, on the running pipeline")
+@pytest.mark.fault("A21")
 async def test_a_flood_of_raw_seeds_delays_no_seed_of_an_owner(flooded_ring_stage: Stage) -> None:
     """Other runs keep their pages; their pace is a figure, since the flood takes processor time."""
     stage = flooded_ring_stage
