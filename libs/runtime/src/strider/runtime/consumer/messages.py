@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from hashlib import blake2b
-from typing import Final
+from typing import Any, Final
 
 from strider.messaging.effects import NO_EFFECTS, BatchHandler, Effects, Handler, Subscription
 from strider.messaging.ports import Header, Record, TopicPartition
@@ -97,6 +97,7 @@ class InFlightMessage:
         "cancelled_for",
         "deadline",
         "effects",
+        "event",
         "failure",
         "headers",
         "partition",
@@ -112,6 +113,8 @@ class InFlightMessage:
         self.partition = partition
         self.record = record
         self.size_bytes = size_bytes
+        self.event: Any = None
+        """The decoded message, where its claim has decoded it; only until it starts."""
         self.stage = MessageStage.HANDLE
         self.effects: Effects = NO_EFFECTS
         self.headers: tuple[Header, ...] = ()

@@ -107,7 +107,9 @@ class Pipeline:
         if isinstance(message, InFlightBatch):
             return await self._handle_batch(message)
         record, reads, trace = message.record, message.partition.subscription, self._ports.tracer
-        event = self._decode(reads, record)
+        event, message.event = message.event, None
+        if event is None:
+            event = self._decode(reads, record)
         self._begin(message)
         with trace.handling(record, group=self._group):
             message.headers = trace.headers()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from math import inf
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from strider.messaging.ports import Clock, Record
 from strider.runtime.shares import SharePath, Shares
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 PLACE_DIVISORS: Final = (8, 4, 4)
 """Parts of the places that one group of senders, one sender of it, and a part of that one leave free."""
 
+MAX_DECODED_MESSAGES: Final = 1_024
+"""Messages that are kept decoded while they wait; others are decoded again when they start."""
 
 T = TypeVar("T")
 
@@ -70,6 +72,8 @@ class Claim(NamedTuple):
     """Its first name is a label of metrics: one of a few."""
     max_wait_seconds: float = inf
     """After this time nothing comes of the message: it is started to be ended."""
+    event: Any = None
+    """The decoded message, which its handler gets; None where that is decoded when it starts."""
 
 
 ClaimOf = Callable[[Record], Claim]
@@ -155,6 +159,8 @@ class SharedOrder:
     def add(self, message: InFlightMessage) -> None:
         """Add a message that may start, or start again."""
         claim = self._claim_of(message.record)
+        if self._count < MAX_DECODED_MESSAGES:
+            message.event = claim.event
         now = self._clock.monotonic()
         waiting = _WaitingMessage(message, now, now + claim.max_wait_seconds)
         queue = self._waiting.get(claim.path)

@@ -124,10 +124,9 @@ class TrapDetector:
 
     def observe(self, page: PageParsed) -> list[str]:
         """Add a page that is content; return the templates that it closed."""
-        template = url_template(page.url)
-        if not self._trap_pages or not template.is_variable or page.not_modified or not page.is_last_part:
+        if not self._trap_pages or page.not_modified or not page.is_last_part:
             return []
-        if not _was_found_on_its_site(page):
+        if not _was_found_on_its_site(page) or not (template := url_template(page.url)).is_variable:
             return []
         host = host_of(page.url)
         history = self._history(page.execution_id, host)

@@ -46,11 +46,12 @@ class ParsingTurn:
 
     source: PageSender
     size_bytes: int
-    granted: asyncio.Future[bool]
     began_at: float
     """When it began to wait."""
+    granted: asyncio.Future[bool] | None = None
+    """Of one that waits: whether it may begin."""
     expected_seconds: float = 0.0
-    is_waiting: bool = True
+    is_waiting: bool = False
 
 
 class ParsingTurns:
@@ -87,14 +88,20 @@ class ParsingTurns:
     async def begin(self, source: PageSender, size_bytes: int) -> ParsingTurn | None:
         """Wait for a turn; None where the page is given up."""
         now = self._clock.monotonic()
-        turn = ParsingTurn(source, size_bytes, asyncio.get_running_loop().create_future(), now)
         self._note_arrival(source, now)
+        if not self._queue and self._may_begin(source):
+            turn = ParsingTurn(source, size_bytes, now)
+            self._queue.serve(source)
+            self._begin(turn)
+            return turn
+        granted = asyncio.get_running_loop().create_future()
+        turn = ParsingTurn(source, size_bytes, now, granted, is_waiting=True)
         self._queue.put(source, turn)
         self._waiting_bytes += size_bytes
         self._grant()
         self._give_up_expensive(now)
         try:
-            return turn if await turn.granted else None
+            return turn if await granted else None
         except asyncio.CancelledError:
             self._cancel(turn)
             raise
@@ -125,15 +132,20 @@ class ParsingTurns:
             turn = self._queue.take(source)
             turn.is_waiting = False
             self._waiting_bytes -= turn.size_bytes
+            assert turn.granted is not None
             if turn.granted.done():
                 continue  # cancelled while it waited
-            turn.expected_seconds = self._costs.expected_seconds(source, now=self._clock.monotonic())
-            self._queue.charge(source, turn.expected_seconds)
-            if not self._costs.is_known(source):
-                self._unknown.add(source)
-            self._begun.add(turn)
-            self._begun_seconds += turn.expected_seconds
+            self._begin(turn)
             turn.granted.set_result(True)
+
+    def _begin(self, turn: ParsingTurn) -> None:
+        source = turn.source
+        turn.expected_seconds = self._costs.expected_seconds(source, now=self._clock.monotonic())
+        self._queue.charge(source, turn.expected_seconds)
+        if not self._costs.is_known(source):
+            self._unknown.add(source)
+        self._begun.add(turn)
+        self._begun_seconds += turn.expected_seconds
 
     def _may_begin(self, source: PageSender) -> bool:
         if len(self._begun) < self._workers:
@@ -149,9 +161,10 @@ class ParsingTurns:
             return
         sources = {source for source, _ in self._queue}
         expenses = {source: self._costs.expense(source, now=now) for source in sources}
-        expensive = [turn for source, turn in self._queue if expenses[source] and not turn.granted.done()]
+        expensive = [turn for source, turn in self._queue if expenses[source]]
         for turn in sorted(expensive, key=lambda each: expenses[each.source], reverse=True):
-            if self._is_full() or now - turn.began_at > MAX_EXPENSIVE_SECONDS:
+            is_late = now - turn.began_at > MAX_EXPENSIVE_SECONDS
+            if (self._is_full() or is_late) and turn.granted is not None and not turn.granted.done():
                 self._remove(turn)
                 turn.granted.set_result(False)
                 self._on_given_up(turn.source)

@@ -134,12 +134,16 @@ class FairQueue(Generic[T]):
     def take(self, source: PageSender) -> T:
         """Remove the first page of the group of a source, which is served now, and return it."""
         flow = self._flows[source.flow]
-        self._halves.serve(source.is_raw)
-        self._shares[source.is_raw].serve(source.flow)
-        flow.share.serve(source.group)
+        self.serve(source)
         _, item = flow.groups[source.group].popleft()
         self._count_removed(source, flow)
         return item
+
+    def serve(self, source: PageSender) -> None:
+        """Note that a page of a source is served now: `take` does, for a page that has waited."""
+        self._halves.serve(source.is_raw)
+        self._shares[source.is_raw].serve(source.flow)
+        self._flow(source).share.serve(source.group)
 
     def remove(self, source: PageSender, item: T) -> None:
         """Remove one page, whatever its place."""

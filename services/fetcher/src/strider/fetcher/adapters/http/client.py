@@ -17,7 +17,7 @@ from strider.fetcher.adapters.state.body_budget import BodyBudget
 from strider.fetcher.adapters.state.connectivity import ConnectivityMonitor, ConnectivityOptions
 from strider.fetcher.adapters.state.cookie_jars import CookieJars, CookieJarStore, MemoryCookieJars
 from strider.fetcher.adapters.state.lease_marker import LeaseMarker
-from strider.fetcher.adapters.state.open_files import require_free_file
+from strider.fetcher.adapters.state.open_files import FreeFiles
 from strider.fetcher.adapters.state.sender_shares import ResponsiveHosts, request_path
 from strider.fetcher.core import (
     AddressPolicy,
@@ -68,6 +68,7 @@ class FetchClient:
         resolver: DnsResolver,
         body_budget: BodyBudget,
         connectivity: ConnectivityMonitor,
+        free_files: FreeFiles,
         cookie_jars: CookieJars,
         decrypt_header: DecryptHeader = refuse_encrypted,
         proxies: ProxyPool | None = None,
@@ -78,6 +79,7 @@ class FetchClient:
         self._resolver = resolver
         self._body_budget = body_budget
         self._connectivity = connectivity
+        self._free_files = free_files
         self._cookie_jars = cookie_jars
         self._decrypt_header = decrypt_header
         self._hosts = hosts
@@ -93,7 +95,7 @@ class FetchClient:
             return None
         await self._connectivity.require_online()
         await self._body_budget.wait_for_capacity()
-        require_free_file()
+        self._free_files.require()
         proxy, refusal, sent = None, None, request
         if url_refusal(request.url, policy=ANY_ADDRESS) is None:
             await self._resolver.prefetch(host_of(request.url))
@@ -141,6 +143,8 @@ class FetchClient:
         if isinstance(result, FetchedResponse):
             self._connectivity.record_response(finished.trace.remote_address)
             return finished
+        if result.error_class == ErrorClass.OFFLINE:  # as a socket that could not be made
+            self._free_files.recheck()
         if not may_be_local_outage(result.error_class) or not await self._connectivity.is_outage():
             return finished
         message = f"no network, seen as {result.error_class}: {result.message}"
@@ -185,6 +189,7 @@ def open_fetch_client(
         resolver=resolver,
         body_budget=budget,
         connectivity=_connectivity(settings, resolver, clock=clock),
+        free_files=FreeFiles(clock),
         cookie_jars=CookieJars(cookie_store or MemoryCookieJars(), clock=clock),
         decrypt_header=decrypt_header,
         proxies=_open_proxy_pool(settings, connector.proxy_connector, clock=clock),

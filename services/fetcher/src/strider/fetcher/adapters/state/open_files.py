@@ -12,9 +12,13 @@ import socket
 from typing import Final
 
 from strider.messaging.errors import StartRefused, Unavailable
+from strider.messaging.ports import Clock
 
 READINESS_PART: Final = "files"
 """Name under which readiness reports that no connection can be opened."""
+
+CHECK_SECONDS: Final = 0.05
+"""Time after which it is tried again whether a socket can be made."""
 
 RESERVED_FILES: Final = 256
 """Reserved for brokers, stores, logs and other files."""
@@ -34,13 +38,27 @@ def raise_open_file_limit(connections: int) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
-def require_free_file() -> None:
-    """Raise Unavailable if no socket can be made; costs two system calls, a few microseconds."""
-    try:
-        socket.socket().close()
-    except OSError as error:
-        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        raise Unavailable(
-            READINESS_PART,
-            f"no connection can be opened: {error.strerror}; the limit of this process is {soft} (ulimit -n)",
-        ) from error
+class FreeFiles:
+    """Whether a socket can be made: tried some times a second, and not for each request."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._next_check = 0.0
+
+    def require(self) -> None:
+        """Raise Unavailable if no socket can be made."""
+        now = self._clock.monotonic()
+        if now < self._next_check:
+            return
+        try:
+            socket.socket().close()
+        except OSError as error:
+            soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+            limit = f"the limit of this process is {soft} (ulimit -n)"
+            what = f"no connection can be opened: {error.strerror}; {limit}"
+            raise Unavailable(READINESS_PART, what) from error
+        self._next_check = now + CHECK_SECONDS
+
+    def recheck(self) -> None:
+        """Try with the next request: one has failed as if there were no socket left."""
+        self._next_check = 0.0

@@ -27,7 +27,6 @@ PROMPT_SECONDS: Final = 5.0
 """A host answers promptly if its last request was over within this time, with a response."""
 MAX_RESPONSIVE: Final = 20_000
 """Host groups that are remembered as responsive."""
-CLAIM_FIELDS: Final = ("group", "execution_id", "issued_at_ms", "lease_expires_at_ms")
 _CAUSED_HERE: Final = frozenset({ErrorClass.OFFLINE, ErrorClass.CANCELLED})
 RESERVED_NAMES: Final = "."
 """Beginning of the names of the crawler's own jobs and runs."""
@@ -85,10 +84,8 @@ class RequestClaims:
     def claim_of(self, record: Record) -> Claim:
         """Return the claim of a request; an undecodable one has no sender, and becomes a dead letter."""
         try:
-            request: FetchRequested = self._codec.decode(
-                FETCH_REQUESTS, record.value, record.headers, only=CLAIM_FIELDS
-            )
+            request: FetchRequested = self._codec.decode(FETCH_REQUESTS, record.value, record.headers)
         except DecodeError:
             return Claim(())
         lease_ms = request.lease_expires_at_ms - request.issued_at_ms
-        return Claim(request_path(request, self._hosts), max(lease_ms, 0) / 1000)
+        return Claim(request_path(request, self._hosts), max(lease_ms, 0) / 1000, request)
