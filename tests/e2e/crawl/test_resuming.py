@@ -189,7 +189,7 @@ def test_a_deleted_output_is_reported_with_a_remedy(site: ServedSite, tmp_path: 
 
     state = tmp_path / "state"
     assert refused.code == 2
-    assert f"pages.jsonl is missing, and the state in {state} belongs to it" in refused.err
+    assert f"pages.jsonl: is missing, and the state in {state} belongs to it" in refused.err
     assert f"delete {state} as well" in refused.err
     state.unlink()
     assert run(*order).code == 0
