@@ -15,6 +15,7 @@ from strider.contracts.generated.topics import (
     ECHO_DLQ,
     ECHOES,
     SCHEMAS,
+    SEEDS_OWNED,
     SEEDS_SUBMITTED,
     TALLIES,
     TALLY_DLQ,
@@ -44,7 +45,11 @@ def cluster() -> Iterator[KafkaCluster]:
         running = start_cluster(directory)
         try:
             connection = KafkaConnection(tuple(running.address.split(",")))
-            asyncio.run(apply_topics(connection, [*EXAMPLE_TOPICS, SCHEMAS, SEEDS_SUBMITTED], shards=SHARDS))
+            asyncio.run(
+                apply_topics(
+                    connection, [*EXAMPLE_TOPICS, SCHEMAS, SEEDS_OWNED, SEEDS_SUBMITTED], shards=SHARDS
+                )
+            )
             yield running
         finally:
             running.close()
