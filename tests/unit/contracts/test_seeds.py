@@ -56,6 +56,14 @@ def test_every_field_can_be_set() -> None:
     assert decode(a_document(**said)) == a_seed(**said | {"include": ("/blog/",), "exclude": ("/tag/",)})
 
 
+def test_a_run_is_closed_without_a_url() -> None:
+    closing = SeedSubmitted(url="", execution_id="spring", close=True)
+
+    assert decode('{"run": "spring", "close": true}') == closing
+    assert decode('{"execution_id": "spring", "close": true, "url": null}') == closing
+    assert decode(a_document(run="spring")) == a_seed(execution_id="spring")
+
+
 FRIENDLY = [
     pytest.param(
         {"max_depth": None, "scope": None, "metadata": None, "priority": None}, {}, id="null is the default"

@@ -10,7 +10,7 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageRejected, PageSettled
 from strider.contracts.generated.topics import PAGES_VALIDATED
 from strider.link_ingestion.core import LinkCounts, settle, settle_rejected, settle_undecodable
-from strider.link_ingestion.topology import USED_FIELDS
+from strider.link_ingestion.core.page_links import USED_FIELDS
 
 from .builders import a_page, admitted, validated
 

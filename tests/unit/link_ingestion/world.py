@@ -11,6 +11,7 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import (
     CRAWL_SPECS,
+    JOB_COMMANDS,
     LINK_INGESTION_DLQ,
     LINKS_DISCOVERED,
     PAGES_REJECTED,
@@ -46,6 +47,7 @@ from strider.testing.owner import OWNER_KEY, owner_headers
 SHARDS = 4
 TOPICS = (
     CRAWL_SPECS,
+    JOB_COMMANDS,
     LINK_INGESTION_DLQ,
     LINKS_DISCOVERED,
     PAGES_REJECTED,

@@ -7,7 +7,8 @@ what the fields are; fields that are missing or null take their default. Accepte
 - `priority` also takes the names high, medium, low and discovery, and the scale of task lists, from 1/10
   (most urgent) to 10/10;
 - a text stands for a list with that text alone;
-- in maps of texts, numbers and booleans become their JSON text, and null values are left out.
+- in maps of texts, numbers and booleans become their JSON text, and null values are left out;
+- `run` stands for `execution_id`, and a document with `"close": true` needs no `url`.
 
 An unknown name is an error and is not ignored, since a misspelt limit would crawl without one; for the same
 reason numbers outside the allowed ranges are refused. Whether a URL may be crawled is not decided here.
@@ -43,6 +44,9 @@ TASK_PRIORITIES: Final = {f"{n}/10": 3 - (n - 1) // 3 for n in range(1, 11)}
 FIELD_OF_OPTION: Final = {"extract": "extraction", "header": "headers", "job": "job_id"}
 """Command line option names whose field has another name."""
 
+FIELD_ALIASES: Final = {"run": "execution_id"}
+"""Further names of fields in documents."""
+
 _BLANK: Final = b" \t\r\n"
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _JSON_STARTS: Final = frozenset({b"{", b" ", b"\t", b"\r", b"\n", b"\xef"})
@@ -74,12 +78,32 @@ def parse_json_event(value: bytes, node: SchemaNode, value_lists: ValueLists) ->
     """Parse a document into a record of the schema; raises DecodeError that names the field."""
     if len(value) > MAX_JSON_BYTES:
         raise DecodeError("too_large", f"{len(value)} bytes of JSON, the limit is {MAX_JSON_BYTES}")
-    document = _parse_document(value)
+    document = _resolve_aliases(_parse_document(value))
     fields = {field.name: field for field in node.fields}
     for name in document:
         if name not in fields:
             raise DecodeError("unknown_field", f"{name[:80]!r}{_suggest_field(name, fields)}")
-    return {field.name: _field_value(field, document.get(field.name), value_lists) for field in node.fields}
+    event = {
+        field.name: _field_value(field, document.get(field.name), value_lists)
+        for field in node.fields
+        if not (field.name == "url" and _needs_no_url(document))
+    }
+    return {"url": "", **event} if _needs_no_url(document) else event
+
+
+def _resolve_aliases(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document with the names of the schema."""
+    for alias, name in FIELD_ALIASES.items():
+        if alias in document:
+            if name in document:
+                raise DecodeError("bad_json", f"{alias!r} and {name!r} are the same field")
+            document[name] = document.pop(alias)
+    return document
+
+
+def _needs_no_url(document: Mapping[str, Any]) -> bool:
+    """Whether a document closes a run, and names no URL."""
+    return document.get("close") is True and document.get("url") is None
 
 
 def _parse_document(value: bytes) -> dict[str, Any]:

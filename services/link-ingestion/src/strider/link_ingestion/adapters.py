@@ -8,7 +8,7 @@ from typing import Final
 
 from strider.contracts.generated.topics import LINKS_DISCOVERED
 from strider.link_ingestion import log_events
-from strider.link_ingestion.core import AcceptedSeed, Offsets, RefusedSeed
+from strider.link_ingestion.core import AcceptedSeed, ClosedRun, Offsets, RefusedSeed
 from strider.messaging.log_ends import LogEnds
 from strider.messaging.log_events import LogEvent
 from strider.messaging.ports import Bus
@@ -24,7 +24,7 @@ SCHEDULER_GROUP: Final = next(
 LINKS: Final = Metric(
     "strider_link_ingestion_links_total",
     "counter",
-    "Links and seeds by outcome: taken, seen, refused, seed_taken, seed_refused.",
+    "Links and seeds by outcome: taken, seen, refused, seed_taken, seed_refused, run_closed.",
     ("what",),
 )
 
@@ -96,11 +96,18 @@ def discard_note(event: LogEvent, job_id: str, execution_id: str, kind: str, cou
     """Discard a note, in processes without job logs."""
 
 
-def note_seeds(note: NoteRunEvent, accepted: Sequence[AcceptedSeed], refused: Sequence[RefusedSeed]) -> None:
-    """Note accepted and refused seeds, run by run."""
+def note_seeds(
+    note: NoteRunEvent,
+    accepted: Sequence[AcceptedSeed],
+    refused: Sequence[RefusedSeed],
+    closed: Sequence[ClosedRun] = (),
+) -> None:
+    """Note accepted and refused seeds and closed runs, run by run."""
     runs = Counter((seed.origin.job_id, seed.origin.execution_id) for seed in accepted)
     for run, count in runs.items():
         note(log_events.SEEDS_ACCEPTED, *run, "", count)
     reasons = Counter((seed.job_id, seed.execution_id, seed.reason) for seed in refused)
     for reason, count in reasons.items():
         note(log_events.SEEDS_REFUSED, *reason, count)
+    for each in closed:
+        note(log_events.RUN_CLOSED, each.job_id, each.execution_id, "", 1)

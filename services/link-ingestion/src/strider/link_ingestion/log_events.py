@@ -10,6 +10,9 @@ RAW_SEEDS_NOT_COUNTED: Final = warning(
     "Raw seeds not counted",
     "The scheduler's lag for links cannot be read; raw seeds are read only as far as the last one allows.",
 )
+RUN_CLOSED: Final = info(
+    "Run closed", "A sender has closed its run: no more seeds of it come, and it ends when nothing is open."
+)
 SEEDS_ACCEPTED: Final = info(
     "Seeds accepted",
     "Seeds of a run became links at depth 0; in the run log, one line for all seeds of up to 5 s.",

@@ -1,6 +1,7 @@
 """Topology of link ingestion: seeds and pages in, links and settlements out.
 
     seeds-owned, seeds-submitted ─▶ accept_seed ─▶ crawl-specs, then links-discovered · urls-decided
+                                    close_run ─▶ job-commands
     pages-validated ─▶ admit_links ─▶ seen-set ─▶ links-discovered · urls-decided, then pages-settled
     pages-rejected ─▶ pages-settled, unless a closing event on pages-validated follows the page's parts
 
@@ -26,6 +27,7 @@ from strider.contracts.generated.events import (
 )
 from strider.contracts.generated.topics import (
     CRAWL_SPECS,
+    JOB_COMMANDS,
     LINK_INGESTION_DLQ,
     LINKS_DISCOVERED,
     PAGES_REJECTED,
@@ -58,6 +60,7 @@ from .adapters import (
 from .core import (
     AcceptedSeed,
     AdmittedPage,
+    ClosedRun,
     LinkBatches,
     LinkDeduplicator,
     LinkFilters,
@@ -68,6 +71,7 @@ from .core import (
     TrapDetector,
     accept_seed,
     admit_links,
+    close_run,
     compile_rules,
     link_refusals_event,
     redact_seed,
@@ -80,25 +84,12 @@ from .core import (
     settle_undecodable,
     unknown_rules,
 )
+from .core.page_links import USED_FIELDS
 from .core.seeds import REPLAY_HEADER, REPLAYED_SEED, UNSIGNED_SEED
 from .options import IngestionPolicy
 
-PAGE_FIELDS: Final = (
-    *("url", "url_key", "group", "text", "job_id", "execution_id", "crawl_spec_id", "fetch_sequence"),
-    *("referrer", "redirect_chain"),
-    *("kind", "depth", "is_start", "not_modified", "document_kind", "text_chars"),
-    *("canonical_url", "alternate_urls", "alternate_types", "refresh_url", "noindex"),
-    *("feed_urls", "nofollow", "raw_hash", "text_hash", "page_kind", "pagination_pattern"),
-    *("pagination_number", "no_results", "link_urls", "link_rels", "links_dropped"),
-    *("entry_urls", "entry_lastmods_ms", "entry_kinds", "is_last_part"),
-    *("status", "etag", "last_modified", "total_us", "body_bytes", "error_message"),
-)
-"""Fields of a page that its links are judged by and that settle it."""
-
-USED_FIELDS: Final = tuple(f"page.{name}" for name in PAGE_FIELDS)
-
 CONSUMES: Final = (SEEDS_OWNED, SEEDS_SUBMITTED, PAGES_VALIDATED, PAGES_REJECTED)
-PRODUCES: Final = (CRAWL_SPECS, LINKS_DISCOVERED, URLS_DECIDED, PAGES_SETTLED)
+PRODUCES: Final = (CRAWL_SPECS, JOB_COMMANDS, LINKS_DISCOVERED, URLS_DECIDED, PAGES_SETTLED)
 DEAD_LETTERS: Final = LINK_INGESTION_DLQ
 
 OWNED_SEEDS_GROUP: Final = "link-ingestion-owned-seeds"
@@ -154,30 +145,34 @@ class SeedIngestion:
         return (Subscription(SEEDS_OWNED, batch_handler=self.on_seeds, is_public=True, redact=redact_seed),)
 
     async def on_seeds(self, seeds: Sequence[tuple[SeedSubmitted, Record]]) -> Effects:
-        """Accept or refuse the seeds of one poll. Specs are published before the links that name them."""
+        """Accept or refuse the seeds of one poll, and close runs. Specs are published before their links."""
         known = await self._specs.known({seed.crawl_spec_id for seed, _ in seeds if seed.crawl_spec_id})
         accepted: list[AcceptedSeed] = []
         refused: list[RefusedSeed] = []
+        closed: list[ClosedRun] = []
         for number, (seed, record) in enumerate(seeds, 1):
             if number % SEEDS_PER_YIELD == 0:
                 await asyncio.sleep(0)
             result = self._accept(seed, record, known)
             if isinstance(result, AcceptedSeed):
                 accepted.append(result)
+            elif isinstance(result, ClosedRun):
+                closed.append(result)
             else:
                 refused.append(result)
         self._count("seed_taken", len(accepted))
+        self._count("run_closed", len(closed))
         self._count("seed_refused", len(refused))
         used = {seed.origin.crawl_spec_id: seed.spec for seed in accepted}
         # Looked up first: a key that a tombstone may be on its way for must not be declared again.
         known = {**await self._specs.known(used), **known}
         specs = [spec or known[spec_id] for spec_id, spec in used.items()]
         published = sum(seed.item.seed.topic == SEEDS_SUBMITTED.name for seed in accepted)
-        return self._effects(accepted, refused, specs, published=published)
+        return self._effects(accepted, refused, specs, published=published, closed=closed)
 
     def _accept(
         self, seed: SeedSubmitted, record: Record, known: Mapping[str, CrawlSpecDeclared]
-    ) -> AcceptedSeed | RefusedSeed:
+    ) -> AcceptedSeed | ClosedRun | RefusedSeed:
         sender = self._identify(record)
         if isinstance(sender, InvalidSignature):
             return refuse_headers(seed, sender.detail)
@@ -185,6 +180,8 @@ class SeedIngestion:
             return refuse_headers(seed, REPLAYED_SEED)
         if record.topic == SEEDS_OWNED.name and sender is SenderRole.RAW:
             return refuse_headers(seed, UNSIGNED_SEED)
+        if seed.close:
+            return close_run(seed, sender=sender, known_specs=known)
         return accept_seed(
             seed,
             SeedPosition(record.topic, record.partition, record.offset),
@@ -216,6 +213,7 @@ class SeedIngestion:
         specs: Sequence[CrawlSpecDeclared],
         *,
         published: int = 0,
+        closed: Sequence[ClosedRun] = (),
     ) -> Effects:
         now_ms = epoch_ms(self._clock)
         batches = LinkBatches(self._policy.shards, spoken_at_ms=now_ms)
@@ -226,7 +224,7 @@ class SeedIngestion:
 
         async def keep() -> None:
             self._specs.keep(declared)
-            note_seeds(self._note, accepted, refused)
+            note_seeds(self._note, accepted, refused, closed)
             self._on_published(published)
 
         return Effects(
@@ -234,9 +232,10 @@ class SeedIngestion:
             publish_last=(
                 *publish_links(batches),
                 *(Publish(URLS_DECIDED, each) for each in seed_refusal_events(refused, now_ms=now_ms)),
+                *(Publish(JOB_COMMANDS, each.command(now_ms=now_ms)) for each in closed),
             ),
             after_ack=keep,
-            outcome="sown" if accepted else "refused",
+            outcome="sown" if accepted else "closed" if closed else "refused",
         )
 
 

@@ -2849,9 +2849,9 @@ class SchemaDeclared:
 class SeedSubmitted:
     """A URL to crawl. The public way in: only `url` is required, and a plain JSON document will do."""
 
-    SCHEMA_NAME: ClassVar[str] = "seed-submitted.v2"
+    SCHEMA_NAME: ClassVar[str] = "seed-submitted.v3"
     url: str
-    """The URL to crawl."""
+    """The URL to crawl; empty in a message that closes a run."""
     max_depth: int | None = None
     """How many links to follow from here; null or 0 means the default of 3, more than 10 is refused."""
     scope: str | None = None
@@ -2908,6 +2908,8 @@ class SeedSubmitted:
     """Who sent it: a service, a user, a system."""
     submitted_at_ms: int = 0
     """When it was sent, in milliseconds since 1970; 0 where the sender did not set it."""
+    close: bool = False
+    """Whether it is no URL to crawl, but closes its run: no more seeds of it come. `url` is empty then."""
 
     def to_record(self) -> dict[str, Any]:
         """Return the values as Avro writes them."""
@@ -2940,6 +2942,7 @@ class SeedSubmitted:
             "headers": self.headers,
             "submitted_by": self.submitted_by,
             "submitted_at_ms": self.submitted_at_ms,
+            "close": self.close,
         }
 
     @classmethod
@@ -2974,6 +2977,7 @@ class SeedSubmitted:
             record["headers"],
             record["submitted_by"],
             record["submitted_at_ms"],
+            record["close"],
         )
 
 
@@ -3268,7 +3272,7 @@ EVENTS: Final[Mapping[str, type[Any]]] = {
     "page-settled.v2": PageSettled,
     "page-validated.v1": PageValidated,
     "schema-declared.v1": SchemaDeclared,
-    "seed-submitted.v2": SeedSubmitted,
+    "seed-submitted.v3": SeedSubmitted,
     "source-saved.v1": SourceSaved,
     "tally-kept.v1": TallyKept,
     "urls-decided.v1": UrlsDecided,

@@ -666,10 +666,10 @@ JOB_COMMANDS: Final[Topic[JobEvent]] = Topic(
     name="job-commands",
     value=JobEvent,
     schema_name="job-event.v1",
-    description="Commands in force about jobs, runs and hosts, and used-up budgets; the latest of each kind by subject.",
+    description="Commands in force about jobs, runs and hosts, used-up budgets, ended runs; the latest of each kind by subject.",
     partitioner="key",
     cleanup="compact",
-    writers=("scheduler", "person"),
+    writers=("scheduler", "person", "link-ingestion"),
     readers=("scheduler", "person"),
     max_bytes=65_536,
     partitions=1,
@@ -691,13 +691,14 @@ JOB_COMMANDS: Final[Topic[JobEvent]] = Topic(
     key_name="event_id",
     planned_writers=("api",),
 )
-"""Commands in force about jobs, runs and hosts, and used-up budgets; the latest of each kind by subject."""
+"""Commands in force about jobs, runs and hosts, used-up budgets, ended runs; the latest of each kind by
+subject."""
 
 JOB_EVENTS: Final[Topic[JobEvent]] = Topic(
     name="job-events",
     value=JobEvent,
     schema_name="job-event.v1",
-    description="Facts about jobs and hosts, such as claims to a budget; also commands of earlier versions.",
+    description="Facts about runs, jobs and hosts, such as the end of a run; also commands of earlier versions.",
     partitioner="key",
     cleanup="delete",
     writers=("scheduler",),
@@ -721,7 +722,7 @@ JOB_EVENTS: Final[Topic[JobEvent]] = Topic(
     transactional=False,
     key_name="job_id or group",
 )
-"""Facts about jobs and hosts, such as claims to a budget; also commands of earlier versions."""
+"""Facts about runs, jobs and hosts, such as the end of a run; also commands of earlier versions."""
 
 LINK_INGESTION_DLQ: Final[Topic[DeadLetter]] = Topic(
     name="link-ingestion-dlq",
@@ -1178,7 +1179,7 @@ SCHEMAS: Final[Topic[SchemaDeclared]] = Topic(
 SEEDS_OWNED: Final[Topic[SeedSubmitted]] = Topic(
     name="seeds-owned",
     value=SeedSubmitted,
-    schema_name="seed-submitted.v2",
+    schema_name="seed-submitted.v3",
     description="URLs to crawl, signed by their owners. No flood of raw seeds is before them.",
     partitioner="key",
     cleanup="delete",
@@ -1207,7 +1208,7 @@ SEEDS_OWNED: Final[Topic[SeedSubmitted]] = Topic(
 SEEDS_SUBMITTED: Final[Topic[SeedSubmitted]] = Topic(
     name="seeds-submitted",
     value=SeedSubmitted,
-    schema_name="seed-submitted.v2",
+    schema_name="seed-submitted.v3",
     description="URLs to crawl. The public way in; a plain JSON document will do.",
     partitioner="key",
     cleanup="delete",

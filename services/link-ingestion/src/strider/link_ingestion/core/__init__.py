@@ -11,6 +11,7 @@ from .raw_backlog import Offsets, RawSeedBacklog
 from .raw_seeds import DEFAULT_LIMITS, RawSeedLimits
 from .redaction import redact_seed
 from .refusal_events import RefusedSeed, link_refusals_event, seed_refusal_events
+from .run_closings import ClosedRun, close_run
 from .seeds import AcceptedSeed, SeedRules, accept_seed, refuse_headers
 from .settlement import LinkCounts, settle, settle_closed, settle_rejected, settle_undecodable
 from .spec_rules import SpecRules, compile_rules, unknown_rules
@@ -21,6 +22,7 @@ __all__ = [
     "DEFAULT_LIMITS",
     "AcceptedSeed",
     "AdmittedPage",
+    "ClosedRun",
     "LinkAdmission",
     "LinkBatches",
     "LinkCounts",
@@ -38,6 +40,7 @@ __all__ = [
     "TrapDetector",
     "accept_seed",
     "admit_links",
+    "close_run",
     "compile_rules",
     "link_refusals_event",
     "redact_seed",

@@ -13,6 +13,21 @@ from strider.contracts.fast_dataclass import fast_dataclass
 from strider.contracts.generated.enums import LinkVia, RequestKind
 from strider.contracts.generated.events import PageParsed
 
+PAGE_FIELDS: Final = (
+    *("url", "url_key", "group", "text", "job_id", "execution_id", "crawl_spec_id", "fetch_sequence"),
+    *("referrer", "redirect_chain"),
+    *("kind", "depth", "is_start", "not_modified", "document_kind", "text_chars"),
+    *("canonical_url", "alternate_urls", "alternate_types", "refresh_url", "noindex"),
+    *("feed_urls", "nofollow", "raw_hash", "text_hash", "page_kind", "pagination_pattern"),
+    *("pagination_number", "no_results", "link_urls", "link_rels", "links_dropped"),
+    *("entry_urls", "entry_lastmods_ms", "entry_kinds", "is_last_part"),
+    *("status", "etag", "last_modified", "total_us", "body_bytes", "error_message"),
+)
+"""Fields of a page that its links are judged by and that settle it."""
+
+USED_FIELDS: Final = tuple(f"page.{name}" for name in PAGE_FIELDS)
+"""The same in an event of pages-validated."""
+
 NOFOLLOW_FLAG: Final = 1
 """Of `link_rels`."""
 

@@ -145,7 +145,7 @@ def _objections(
 ) -> Iterator[tuple[str, str]]:
     """Yield why a seed is refused, as reason and detail; `named` is the spec that it names, or None."""
     limits, allow_private, is_raw = rules.limits, rules.allow_private, sender is SenderRole.RAW
-    if fault := _fault_of(seed, sender):
+    if fault := seed_fault(seed, sender):
         yield DecisionReason.BAD_SEED, fault
     if is_raw and (fault := raw_seed_fault(seed, limits, allow_private=allow_private)):
         yield DecisionReason.BAD_SEED, fault
@@ -163,8 +163,8 @@ def _objections(
         yield blocked.reason, blocked.detail
 
 
-def _fault_of(seed: SeedSubmitted, sender: SenderRole) -> str:
-    """Return the first fault of a seed; empty for none."""
+def seed_fault(seed: SeedSubmitted, sender: SenderRole) -> str:
+    """Return the first fault of a seed's fields; empty for none."""
     return (
         _number_fault(seed)
         or _word_fault(seed)
