@@ -193,6 +193,20 @@ def test_the_gate_reads_the_closed_list_of_the_design() -> None:
         ("fetches-completed", "scheduler", "shard"),
         ("pages-settled", "scheduler", "shard"),
         ("links-discovered", "scheduler", "raw_seeds"),
+        ("seeds-owned", "link-ingestion-owned-seeds", "completion"),
+        ("seeds-submitted", "link-ingestion-seeds", "completion"),
+    }
+
+
+def test_no_topic_of_seeds_is_missing_in_the_proof_of_a_runs_end() -> None:
+    """A run would end before its seeds are read."""
+    seeds = {topic.name for topic in TOPICS.values() if topic.value is SeedSubmitted}
+
+    assert seeds == {
+        topic.name
+        for topic in TOPICS.values()
+        for reader in topic.read_by
+        if reader.gates == "completion" and reader.service == "link-ingestion"
     }
 
 

@@ -25,6 +25,7 @@ from strider.contracts.generated.topics import (
     PAGES_SETTLED,
     SCHEDULER_DLQ,
     SCHEMAS,
+    SEEDS_SUBMITTED,
     SOURCES,
     URLS_DECIDED,
 )
@@ -41,6 +42,7 @@ from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler.adapters.feeds import JobCommandFeed, JobEventFeed, SourceFeed
 from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader
 from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLog, TopicFrontierLogs
+from strider.scheduler.adapters.offsets import TopicCompletionOffsets
 from strider.scheduler.core.runs.completion import CompletionObservation, CompletionProof
 from strider.scheduler.core.runs.lost_pages import PipelineOffsets
 from strider.scheduler.options import SchedulerOptions
@@ -54,6 +56,7 @@ SPEC = CrawlSpecDeclared(
     crawl_spec_id="spec", scope="any", max_depth=100, host_patience_seconds=600, delay_seconds=1.0
 )
 GROUP = "scheduler"
+SEEDS_GROUP = "link-ingestion-seeds"
 TOPICS = (
     CRAWL_SPECS,
     FETCH_REQUESTS,
@@ -66,6 +69,7 @@ TOPICS = (
     PAGES_SETTLED,
     SCHEDULER_DLQ,
     SCHEMAS,
+    SEEDS_SUBMITTED,
     SOURCES,
     URLS_DECIDED,
 )
@@ -163,6 +167,7 @@ class SimulatedWorld:
             self.broker.declare_topic(topic, shards=SHARDS)
         self.broker.start_group(GROUP, [LINKS_DISCOVERED.name, FETCHES_COMPLETED.name, PAGES_SETTLED.name])
         self.broker.start_group("fetcher", [FETCH_REQUESTS.name])
+        self.broker.start_group(SEEDS_GROUP, [SEEDS_SUBMITTED.name])
         self.bus = InProcessBus(self.broker)
         self.pipeline = SimulatedPipeline(
             self.web,
@@ -222,6 +227,7 @@ class SimulatedWorld:
             job_feeds=JobFeeds(JobEventFeed(bus, self.codec), JobCommandFeed(bus, self.codec)),
             open_runs=self,
             pipeline_offsets=self,
+            completion_offsets=TopicCompletionOffsets(bus),
             backlog_source=self.backlogs,
             source_feed=SourceFeed(bus, self.codec),
         )

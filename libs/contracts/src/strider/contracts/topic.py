@@ -43,7 +43,7 @@ class TopicReader:
     """Whether the group's partitions are assigned by shard, together with its other sharded topics."""
     gates: str = "none"
     """Effect of its lag: `release` (holds back all requests), `shard` (those of that shard), `raw_seeds`
-    (seeds of senders who are not owners) or `none`.
+    (seeds of senders who are not owners), `completion` (ends of runs) or `none`.
     """
     initial: str = "earliest"
     """Where a group without a committed offset begins; `topics apply` commits it."""

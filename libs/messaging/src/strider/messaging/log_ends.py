@@ -14,8 +14,10 @@ from .ports import Bus, Consumer, TopicPartition
 class LogEnds:
     """Reads the end offsets of all partitions of some topics."""
 
-    def __init__(self, bus: Bus, topics: Iterable[str]) -> None:
+    def __init__(self, bus: Bus, topics: Iterable[str], *, read_committed: bool = True) -> None:
+        """`read_committed`: a log ends where a transaction is open; else behind its last record."""
         self._bus = bus
+        self._read_committed = read_committed
         self._topics = tuple(topics)
         self._reader: Consumer | None = None
         self._partitions: dict[str, Sequence[TopicPartition]] = {}
@@ -30,7 +32,7 @@ class LogEnds:
                 raise Unavailable("kafka", f"topic {topic} does not exist")
             self._partitions[topic] = [TopicPartition(topic, number) for number in range(count)]
         if self._reader is None:
-            self._reader = await self._bus.reader(())
+            self._reader = await self._bus.reader((), read_committed=self._read_committed)
         return self._reader
 
     def partitions_of(self, topic: str) -> Sequence[TopicPartition]:

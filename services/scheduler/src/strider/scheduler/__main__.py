@@ -19,7 +19,11 @@ from strider.scheduler.adapters.feeds import JobCommandFeed, JobEventFeed, Sourc
 from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader
 from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLogs
 from strider.scheduler.adapters.metrics import SchedulerMetrics
-from strider.scheduler.adapters.offsets import TopicBacklogSource, TopicPipelineOffsets
+from strider.scheduler.adapters.offsets import (
+    TopicBacklogSource,
+    TopicCompletionOffsets,
+    TopicPipelineOffsets,
+)
 from strider.scheduler.adapters.open_runs import RedisOpenRuns
 from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits
 from strider.scheduler.loops.run_log import RunLogLoop
@@ -78,6 +82,7 @@ def open_ports(
     job_events, job_commands = JobEventFeed(bus, codec), JobCommandFeed(bus, codec)
     sources = SourceFeed(bus, codec)
     pipeline_offsets, backlogs = TopicPipelineOffsets(bus), TopicBacklogSource(bus)
+    completion_offsets = TopicCompletionOffsets(bus)
     ports = SchedulerPorts(
         working_set=RedisWorkingSet(
             redis,
@@ -94,11 +99,13 @@ def open_ports(
         job_feeds=JobFeeds(job_events, job_commands),
         open_runs=RedisOpenRuns(redis, shards=settings.run.shards),
         pipeline_offsets=pipeline_offsets,
+        completion_offsets=completion_offsets,
         backlog_source=backlogs,
         source_feed=sources,
         meter=SchedulerMetrics(process.metrics, beat=process.heartbeat.beat, journal=journal),
     )
-    opened = (publisher, job_events, job_commands, sources, pipeline_offsets, backlogs, specs)
+    offsets = (pipeline_offsets, completion_offsets, backlogs)
+    opened = (publisher, job_events, job_commands, sources, *offsets, specs)
     return ports, tuple(each.close for each in opened)
 
 

@@ -87,6 +87,12 @@ ROBOTS_TXT_IGNORED: Final = warning(
 ROBOTS_TXT_UNREACHABLE: Final = info(
     "robots.txt unreachable", "The robots.txt of an origin could not be fetched; URLs of a run wait for it."
 )
+RUN_COMPLETED: Final = info(
+    "Run completed", "A run was closed or cancelled, and nothing of it is open: `run_completed` is published."
+)
+RUN_COMPLETION_PAUSED: Final = warning(
+    "Run completion paused", "A dependency is unavailable; the ends of runs are proven later."
+)
 SHARD_CLEANED: Final = info(
     "Shard cleaned", "Old closed entries, old hosts and ended runs of a shard were deleted."
 )

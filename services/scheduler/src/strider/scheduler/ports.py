@@ -23,6 +23,7 @@ from strider.runtime.observability.log_events import LogEvent
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler.core.release.backpressure import LagGate, PipelineBacklog
 from strider.scheduler.core.runs.lost_pages import PipelineOffsets
+from strider.scheduler.core.runs.run_proof import CompletionOffsets
 from strider.scheduler.handlers.topic_follower import EventFeed
 
 OnHost = Callable[[str, HostRecorded | None], None]
@@ -57,6 +58,12 @@ class FrontierLog(Protocol):
     ) -> None:
         """Write in one transaction, and return once it is committed. Raises Unavailable or Fenced."""
 
+    async def publish_fact(self, fact: JobEvent) -> None:
+        """Publish on job-events, in a transaction of its own: a fenced owner publishes nothing.
+
+        Raises Unavailable where it is not known whether it was published.
+        """
+
     async def close(self) -> None:
         """Commit what is open, and write no more."""
 
@@ -81,6 +88,8 @@ class ClosedEntry(NamedTuple):
     busy_ms: int
     seed_token: str = ""
     is_forgotten: bool = False
+    discovered_at_ms: int = 0
+    """When it was accepted; only of seeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +127,13 @@ class PipelineOffsetSource(Protocol):
         """Return committed offsets, and the log ends read after them; raises Unavailable."""
 
 
+class CompletionOffsetSource(Protocol):
+    """Source of the offsets by which a run is proven complete."""
+
+    async def read_completion_offsets(self) -> CompletionOffsets:
+        """Return committed offsets and log ends of seeds and links-discovered; raises Unavailable."""
+
+
 class BacklogSource(Protocol):
     """Source of the backlogs of the gating groups."""
 
@@ -146,6 +162,12 @@ class SchedulerMeter(Protocol):
     def set_rebuild_progress(self, shard: int, share: float) -> None:
         """Set the progress of a rebuild, 0 to 1, and report that the process is alive."""
 
+    def count_completed_run(self) -> None:
+        """Count a run that has ended."""
+
+    def set_ending_runs(self, count: int) -> None:
+        """Set the number of runs that are to end, and are proven here."""
+
 
 class NoSchedulerMeter:
     """Counts nothing."""
@@ -156,6 +178,7 @@ class NoSchedulerMeter:
     count_decision = note_run_event = set_fullness = set_backlog = count_refill = set_rebuild_progress = (
         _ignore
     )
+    count_completed_run = set_ending_runs = _ignore
 
 
 class OpenRunsSource(Protocol):
@@ -186,6 +209,8 @@ class SchedulerPorts:
     chance: RandomSource
     job_feeds: JobFeeds
     pipeline_offsets: PipelineOffsetSource
+    completion_offsets: CompletionOffsetSource | None = None
+    """None: no run is proven complete here."""
     backlog_source: BacklogSource | None = None
     """None: releases do not depend on the backlog of the pipeline."""
     source_feed: EventFeed[tuple[str, SourceSaved | None]] | None = None

@@ -5,6 +5,7 @@ fetches-completed -> handlers/fetch_outcomes   -> frontier, hosts, links-discove
 pages-settled     -> handlers/pages_settled    -> frontier
 job-events        -> handlers/job_commands     -> frontier, hosts, job-commands
 job-commands      -> handlers/job_commands     -> frontier, hosts
+runs that end     -> loops/run_endings         -> job-events
 sources           -> handlers/sources          -> hosts
 what is due       -> loops/release             -> fetch-requests, frontier, urls-decided
 """
@@ -43,6 +44,7 @@ from strider.scheduler.core.hosts.overrides import SourceOverrides
 from strider.scheduler.core.hosts.robots_waits import RobotsWait
 from strider.scheduler.core.runs.completion import ShardRunCount
 from strider.scheduler.core.runs.control import RunControl
+from strider.scheduler.core.runs.ending_runs import EndingRuns
 from strider.scheduler.handlers.command_records import CommandRecords
 from strider.scheduler.handlers.dispatch import dispatch_by_shard
 from strider.scheduler.handlers.fetch_outcomes import FetchOutcomesHandler
@@ -55,6 +57,7 @@ from strider.scheduler.loops.lost_pages import LostPagesLoop
 from strider.scheduler.loops.refill import RefillLoop
 from strider.scheduler.loops.release import ReleaseLoop
 from strider.scheduler.loops.retention import RetentionLoop
+from strider.scheduler.loops.run_endings import RunEndingLoop
 from strider.scheduler.loops.spec_retention import SpecRetention
 from strider.scheduler.ports import SchedulerPorts
 from strider.scheduler.shard.owned_shards import OwnedShards
@@ -91,6 +94,7 @@ class Scheduler:
         self._log_lock = asyncio.Lock()
         self._budgets = RunBudgets(options.default_limits)
         self._run_control = RunControl()
+        self._ending_runs = EndingRuns(self._run_control.is_completed)
         self._overrides = SourceOverrides(by_domain=options.by_domain)
         self._create_followers(options)
         self._create_shard_owner(options)
@@ -103,6 +107,19 @@ class Scheduler:
             meter=ports.meter,
             clock=ports.clock,
             interval_seconds=options.lost_pages_interval_seconds,
+        )
+        self._run_ending_loop = RunEndingLoop(
+            self._ending_runs,
+            self._run_control,
+            ports.completion_offsets,
+            owned_shards=self._owned_shards,
+            catch_up=self._job_commands_handler.catch_up,
+            shards=options.shards,
+            log_reader=ports.log_reader,
+            log_lock=self._log_lock,
+            publisher=ports.publisher,
+            meter=ports.meter,
+            clock=ports.clock,
         )
         self._backpressure = BackpressureMonitor(
             ports.backlog_source,
@@ -170,6 +187,7 @@ class Scheduler:
             self._run_control,
             publisher=ports.publisher,
             open_runs=ports.open_runs,
+            ending_runs=self._ending_runs,
             keep_seconds=options.keep_commands_seconds,
         )
         self._spec_retention = SpecRetention(
@@ -184,6 +202,7 @@ class Scheduler:
             self._run_control,
             self._budgets,
             self._command_records,
+            self._ending_runs,
             shards=options.shards,
             clock=ports.clock,
             chance=ports.chance,
@@ -238,18 +257,18 @@ class Scheduler:
 
     async def run(self) -> None:
         """Run the loops of all shards together; raise the first failure of any loop. Runs until cancelled."""
+        loops = {
+            "follow commands": self._job_commands_handler.run,
+            "follow sources": self._sources_handler.run,
+            "find lost pages": self._lost_pages_loop.run,
+            "end runs": self._run_ending_loop.run,
+            "count backlogs": self._backpressure.run,
+        }
         async with asyncio.TaskGroup() as together:
-            following_commands = together.create_task(
-                self._job_commands_handler.run(), name="follow commands"
-            )
-            following_sources = together.create_task(self._sources_handler.run(), name="follow sources")
-            checking_lost_pages = together.create_task(self._lost_pages_loop.run(), name="find lost pages")
-            counting_backlogs = together.create_task(self._backpressure.run(), name="count backlogs")
+            tasks = [together.create_task(run(), name=name) for name, run in loops.items()]
             failure = await self._shards.wait_for_failure()
-            following_commands.cancel()
-            following_sources.cancel()
-            checking_lost_pages.cancel()
-            counting_backlogs.cancel()
+            for task in tasks:
+                task.cancel()
         raise failure
 
     async def check(self) -> None:

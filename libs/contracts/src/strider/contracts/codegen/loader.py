@@ -279,12 +279,12 @@ def _reader(here: SourceDocument, services: ServiceDeclarations) -> list[ReaderR
     if (group is None) is (mode == "group"):
         raise here.error("group", "is required for readers of mode group, and not allowed for others")
     sharded = here.take("sharded", bool, default=False)
-    gates = here.take_choice("gates", ("none", "shard", "release", "raw_seeds"), "none")
+    gates = here.take_choice("gates", ("none", "shard", "release", "raw_seeds", "completion"), "none")
     if mode != "group" and (sharded or gates != "none"):
-        raise here.error("mode", "only a group can be sharded or hold back requests or seeds")
+        raise here.error("mode", "only a group can be sharded or hold back anything")
     planned = here.take("planned", bool, default=False)
     if planned and gates != "none":
-        raise here.error("planned", "a group that no code is a member of cannot hold back requests or seeds")
+        raise here.error("planned", "a group that no code is a member of cannot hold back anything")
     names = _services((here.take("service", str),), services)
     return [ReaderRule(name, group, mode, sharded, gates, planned) for name in names]
 

@@ -1197,7 +1197,7 @@ SEEDS_OWNED: Final[Topic[SeedSubmitted]] = Topic(
     },
     key_of=_key_of_seeds_owned,
     read_by=(
-        TopicReader("link-ingestion", group="link-ingestion-owned-seeds"),
+        TopicReader("link-ingestion", group="link-ingestion-owned-seeds", gates="completion"),
     ),
     transactional=False,
     key_name="host of url",
@@ -1226,7 +1226,7 @@ SEEDS_SUBMITTED: Final[Topic[SeedSubmitted]] = Topic(
     },
     key_of=_key_of_seeds_submitted,
     read_by=(
-        TopicReader("link-ingestion", group="link-ingestion-seeds"),
+        TopicReader("link-ingestion", group="link-ingestion-seeds", gates="completion"),
     ),
     transactional=False,
     key_name="host of url",

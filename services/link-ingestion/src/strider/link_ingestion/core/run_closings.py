@@ -61,9 +61,7 @@ def close_run(
     spec = named or spec_from_seed(seed)
     # A run that the message names depends on neither its position nor its time.
     names = names_of_seed(seed, spec, sender=sender, position="", timestamp_ms=0)
-    return ClosedRun(
-        names.execution_id, seed.submitted_by[:MAX_NAME_CHARS] or _UNNAMED_SENDER, names.job_id
-    )
+    return ClosedRun(names.execution_id, seed.submitted_by[:MAX_NAME_CHARS] or _UNNAMED_SENDER, names.job_id)
 
 
 def _fault_of(seed: SeedSubmitted) -> str:

@@ -75,8 +75,25 @@ WAITING: Final = Metric(
     "Unread messages of a group of the pipeline that count against release.",
     ("group", "topic"),
 )
+RUNS_COMPLETED: Final = Metric("strider_runs_completed_total", "counter", "Runs that have ended.")
+RUNS_ENDING: Final = Metric(
+    "strider_runs_ending",
+    "gauge",
+    "Closed or cancelled runs of which something may be open, and whose end is proven here.",
+)
 FULLNESS: Final = (QUEUED, LEASED, IN_PIPELINE, GROUPS, PARKED, ASLEEP, MEMORY, DUE)
-METRICS: Final = (DECIDED, REBUILT, *FULLNESS, REFILLS, REFILLED, WAITING, ROBOTS_DENIALS, FRONTIER_SIZE)
+RUNS: Final = (RUNS_COMPLETED, RUNS_ENDING)
+METRICS: Final = (
+    DECIDED,
+    REBUILT,
+    *FULLNESS,
+    REFILLS,
+    REFILLED,
+    WAITING,
+    ROBOTS_DENIALS,
+    FRONTIER_SIZE,
+    *RUNS,
+)
 
 
 class SchedulerMetrics:
@@ -129,3 +146,11 @@ class SchedulerMetrics:
         """Set the progress of a rebuild."""
         self._beat()
         self._metrics.set(REBUILT, str(shard), value=share)
+
+    def count_completed_run(self) -> None:
+        """Count a run that has ended."""
+        self._metrics.count(RUNS_COMPLETED)
+
+    def set_ending_runs(self, count: int) -> None:
+        """Set the number of runs that are to end."""
+        self._metrics.set(RUNS_ENDING, value=count)

@@ -1,13 +1,14 @@
-"""Record commands and used-up budgets on job-commands, and delete those that have ended.
+"""Record commands, used-up budgets and ended runs on job-commands, and delete those that have ended.
 
-Commands of earlier versions, and claims to budgets, are on job-events, which retention deletes. What follows
-from them is recorded here before that. Every scheduler may record a used-up budget, as it cannot be undone;
-commands of earlier versions are recorded by the owner of shard 0 alone, so that none of two schedulers
-repeats an old one behind a new one. The same owner deletes what has ended.
+Commands of earlier versions, claims to budgets, and ends of runs are on job-events, which retention deletes.
+What follows from them is recorded here before that. Every scheduler may record a used-up budget, as it cannot
+be undone; commands of earlier versions are recorded by the owner of shard 0 alone, so that none of two
+schedulers repeats an old one behind a new one. The same owner records ended runs, and deletes what has ended.
 """
 
 from __future__ import annotations
 
+from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.generated.topics import JOB_COMMANDS
 from strider.messaging.effects import Publish, PublishRaw
@@ -17,6 +18,7 @@ from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler import log_events
 from strider.scheduler.core.runs.commands import CommandTable
 from strider.scheduler.core.runs.control import RunControl
+from strider.scheduler.core.runs.ending_runs import EndingRuns
 from strider.scheduler.ports import OpenRunsSource
 
 RECORDING_SHARD = 0
@@ -34,9 +36,11 @@ class CommandRecords:
         *,
         publisher: EventPublisher,
         open_runs: OpenRunsSource | None,
+        ending_runs: EndingRuns,
         keep_seconds: float,
     ) -> None:
         """Create the writer; without a source of open runs nothing is deleted."""
+        self._ending_runs = ending_runs
         self.table = CommandTable()
         self._run_control = run_control
         self._publisher = publisher
@@ -45,10 +49,12 @@ class CommandRecords:
 
     async def record_facts(self) -> None:
         """Record used-up budgets; what fails is repeated with the next call."""
-        await self._record([event for event in self.table.unrecorded if not event.is_wish])
+        await self._record(
+            [event for event in self.table.unrecorded if event.what == JobEventKind.BUDGET_USED_UP]
+        )
 
     async def record_all(self) -> None:
-        """Record commands of earlier versions as well; only by the owner of the recording shard."""
+        """Record ended runs and commands of earlier versions as well; only by the recording shard's owner."""
         await self._record(self.table.unrecorded)
 
     async def delete_ended(self, now_ms: int) -> int:
@@ -60,7 +66,7 @@ class CommandRecords:
         keys = self.table.ended_keys(
             before_ms=now_ms - self._keep_ms,
             open_runs=open_runs,
-            paused_runs=self._run_control.paused_runs,
+            held_runs=[*self._run_control.paused_runs, *self._ending_runs.names()],
         )
         await self._publisher.publish([PublishRaw(JOB_COMMANDS, key.encode(), None) for key in keys])
         return len(keys)

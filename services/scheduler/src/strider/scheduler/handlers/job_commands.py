@@ -2,9 +2,9 @@
 
 Reads both topics to their ends before the first shard is taken over, so that no restart releases what was
 paused, and follows them from there. Commands are on job-commands, which keeps them as long as they are in
-force; those of earlier versions, and claims to budgets, are on job-events. A manual block of a host is
-written to the shard's log as well; the state of a run is looked up when one of its entries is due, and a
-sweep applies it to entries that would wait for long.
+force; those of earlier versions, claims to budgets, and counts of runs that are to end are on job-events. A
+manual block of a host is written to the shard's log as well; the state of a run is looked up when one of its
+entries is due, and a sweep applies it to entries that would wait for long.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
+from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.partitioning import shard_of_host
 from strider.messaging.errors import ShardFenced, Unavailable
@@ -24,11 +26,15 @@ from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.runs.commands import exhausted_budget_event
 from strider.scheduler.core.runs.control import RunControl
+from strider.scheduler.core.runs.ending_runs import EndingRuns
 from strider.scheduler.ports import JobFeeds
 from strider.scheduler.shard.shard import OwnedShard
 
 from .command_records import RECORDING_SHARD, CommandRecords
 from .topic_follower import TopicFollower
+
+_UNSWEPT_KINDS: Final = frozenset({JobEventKind.CLOSE, JobEventKind.RUN_COMPLETED})
+"""Changes of a run that no entry waits for: a closed run continues, one that has ended has none open."""
 
 _log = logger("scheduler")
 
@@ -42,6 +48,7 @@ class JobCommandsHandler:
         run_control: RunControl,
         budgets: RunBudgets,
         records: CommandRecords,
+        ending_runs: EndingRuns,
         *,
         shards: int,
         clock: Clock,
@@ -51,6 +58,7 @@ class JobCommandsHandler:
         self._ledger = budgets.ledger
         self._shards = shards
         self._records = records
+        self._ending_runs = ending_runs
         self._clock = clock
         self._event_follower = TopicFollower(
             feeds.events,
@@ -103,12 +111,13 @@ class JobCommandsHandler:
             deleted = self._records.table.apply(key, event)
             if deleted is not None:
                 self._run_control.forget(deleted)
+                self._ending_runs.forget(deleted)
         await self._apply([event for event in latest.values() if event is not None])
 
     async def _apply_events(self, events: Sequence[JobEvent]) -> None:
-        """Apply job-events: claims to budgets, and commands of earlier versions."""
+        """Apply job-events: claims to budgets, ends of runs, and commands of earlier versions."""
         for event in events:
-            if event.is_wish:
+            if event.is_wish or event.what == JobEventKind.RUN_COMPLETED:
                 self._records.table.note_unrecorded(event)
         await self._apply(events)
         await self._records.record_facts()
@@ -123,14 +132,17 @@ class JobCommandsHandler:
             shard.wake.set()
         spent = [key for key in parts if self._mark_exhausted(key)]
         changed = [event for event in events if self._run_control.apply(event)]
+        for event in events:
+            self._ending_runs.apply(event)
         for event in changed:
             if not event.is_wish:
                 continue
             about = {"job": event.job_id, "run": event.execution_id, "group": event.group}
             _log.emit(log_events.JOB_COMMAND_RECEIVED, what=event.what, by=event.by, **about)
         groups = {event.group for event in changed if event.group}
+        is_swept = any(not event.group and event.what not in _UNSWEPT_KINDS for event in changed)
         for shard in list(self._owned.values()):
-            if spent or len(groups) < len(changed):
+            if spent or is_swept:
                 shard.sweep_requests.for_queues = True
                 shard.wake.set()
             await self._block_groups(shard, [name for name in groups if self._shard_of(name) == shard.number])

@@ -41,7 +41,7 @@ from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_m
 from strider.scheduler.core.hosts.redirect_queries import is_robots_message
 from strider.scheduler.core.hosts.run_hosts import RunHost, run_host_of
 from strider.scheduler.core.release.priority import priority_of
-from strider.scheduler.core.runs.control import CLOSE_REASONS, RunControl
+from strider.scheduler.core.runs.control import CLOSE_REASONS, RunControl, RunState
 from strider.scheduler.loops.run_log import note_decisions, note_opened_entries
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import SchedulerMeter
@@ -57,6 +57,13 @@ PERMANENT_REFUSALS = frozenset(
     {DecisionReason.POLICY_BLOCKED, DecisionReason.REFUSED_PORT, DecisionReason.REFUSED_SCHEME}
 )
 """A URL refused for one of these reasons is marked as seen, so that the next link to it costs nothing."""
+
+_CLOSE_REASONS: Final[Mapping[RunState, DecisionReason]] = {
+    state: reason for state, reason in CLOSE_REASONS.items() if state is not RunState.COMPLETED
+}
+"""States of runs whose URLs are refused without a lookup. Of a run that has ended, a page may be read again
+after a crash: its links are known, and only new ones are refused.
+"""
 
 MAX_RECORD_BYTES: Final = FRONTIER.max_bytes - 24 * 1024
 """Largest record of a new entry.
@@ -201,7 +208,7 @@ class LinksDiscoveredHandler:
             )
             if refusal is not None:
                 batch.refuse(candidate, refusal.reason, refusal.detail)
-            elif (reason := CLOSE_REASONS.get(directive.state)) is not None:
+            elif (reason := _CLOSE_REASONS.get(directive.state)) is not None:
                 batch.refuse(candidate, reason, directive.reason)
             elif spent := self._budgets.exhausted_local_limit(
                 shard.number, BudgetKey(origin.execution_id, origin.crawl_spec_id), host_of(candidate.url)
@@ -231,6 +238,10 @@ class LinksDiscoveredHandler:
         outcome = accept_candidate(candidate, known.status, seed_token=known.seed_token)
         batch.counts[outcome.value] += 1
         if outcome is AcceptanceOutcome.KNOWN:
+            return
+        if self._run_control.is_completed(candidate.origin.execution_id):
+            over = f"{candidate.origin.execution_id} has ended"
+            batch.refuse(candidate, DecisionReason.EXECUTION_OVER, over)
             return
         is_again = outcome is not AcceptanceOutcome.ACCEPTED
         token = merge_tokens(opening_token(candidate.seed_token, now_ms), known.seed_token)

@@ -2,7 +2,8 @@
 
 One loop for each shard. An entry closed long ago has no use: its URL counts as new by now, and none of its
 seeds can be redelivered. Of a dropped job nothing is kept. The counts of a run are deleted when it had
-nothing open and no change between two passes; should it continue, it is counted from zero. Open entries are
+nothing open and no change between two passes, unless it is to end; should it continue, it is counted from
+zero. Open entries are
 never touched, and a repeated pass changes nothing. A host without open entries whose record has not changed
 for long is forgotten, too, unless an operator blocks it: its own blocks are over, its robots.txt has expired.
 """
@@ -158,7 +159,9 @@ class RetentionLoop:
             over = [
                 run
                 for run, count in counts.items()
-                if not count.open and self._counts_before.get(run) == count
+                if not count.open
+                and self._counts_before.get(run) == count
+                and not self._run_control.is_ending(run)
             ]
             scopes = [seen_scope(job, "") for job in self._run_control.dropped_jobs if job != ADHOC_JOB_ID]
             scopes += map(marker_scope, over)

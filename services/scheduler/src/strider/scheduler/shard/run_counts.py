@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from strider.frontier.models import RunEntryCounts
 from strider.frontier.ports import ShardNotReady
@@ -29,18 +29,25 @@ async def read_run_counts(shard: OwnedShard) -> Mapping[str, RunEntryCounts] | N
 
 async def count_run(shard: OwnedShard, execution_id: str) -> ShardRunCount:
     """Return the entries of one run in a shard."""
+    counts = await count_runs(shard, [execution_id])
+    return counts[execution_id]
+
+
+async def count_runs(shard: OwnedShard, execution_ids: Iterable[str]) -> Mapping[str, ShardRunCount]:
+    """Return the entries of some runs in a shard, with one request."""
     counted_by = _count_version(shard)
     counts = await read_run_counts(shard)
-    if counts is None or counted_by != _count_version(
-        shard
-    ):  # it is unknown which owner or rebuild was counted
-        return ShardRunCount(is_ready=False)
-    counts_of_run = counts.get(execution_id)
-    if counts_of_run is None:
-        return ShardRunCount(is_ready=True, counted_by=counted_by)
-    return ShardRunCount(
-        is_ready=True, open=counts_of_run.open, accepted=counts_of_run.accepted, counted_by=counted_by
-    )
+    if counts is None or counted_by != _count_version(shard):  # it is unknown which owner or rebuild counted
+        return dict.fromkeys(execution_ids, ShardRunCount(is_ready=False))
+    return {
+        run: ShardRunCount(
+            is_ready=True,
+            open=counts[run].open if run in counts else 0,
+            accepted=counts[run].accepted if run in counts else 0,
+            counted_by=counted_by,
+        )
+        for run in execution_ids
+    }
 
 
 def _count_version(shard: OwnedShard) -> tuple[int, int]:

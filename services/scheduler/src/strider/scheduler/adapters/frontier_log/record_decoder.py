@@ -95,7 +95,16 @@ class EntryRecordDecoder:
             return own
         like = own.shared.sample
         return ClosedEntry(
-            like, url_key, url, sequence, updated, size, busy, own.seed_token, is_forgotten(like)
+            like,
+            url_key,
+            url,
+            sequence,
+            updated,
+            size,
+            busy,
+            own.seed_token,
+            is_forgotten(like),
+            own.discovered_at_ms if own.seed_token else 0,
         )
 
     def _decode_entry_fields(
@@ -163,4 +172,5 @@ def _closed_entry(entry: EntryRecorded) -> ClosedEntry:
         entry.busy_ms,
         entry.seed_token,
         is_forgotten(entry),
+        entry.discovered_at_ms if entry.seed_token else 0,
     )

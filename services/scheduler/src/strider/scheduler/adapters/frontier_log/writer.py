@@ -7,8 +7,8 @@ from typing import Final
 
 from strider.contracts.avro.codec import Codec
 from strider.contracts.fast_dataclass import replace_fields
-from strider.contracts.generated.events import EntryRecorded, HostRecorded
-from strider.contracts.generated.topics import FRONTIER, HOSTS, LINKS_DISCOVERED
+from strider.contracts.generated.events import EntryRecorded, HostRecorded, JobEvent
+from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_EVENTS, LINKS_DISCOVERED
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Bus, RawRecord, ShardWriter
 
@@ -17,6 +17,9 @@ _EMPTY_ENTRY: Final = EntryRecorded("", "", "", "", "", "", "", 0, 0)
 
 NAMESPACE: Final = "scheduler"
 """First part of the transactional id: shards of other services have their own owners."""
+
+_JOB_EVENTS_PARTITION: Final = 0
+"""The only one."""
 
 
 class TopicFrontierLog:
@@ -59,6 +62,13 @@ class TopicFrontierLog:
             await self._writer.flush()
         for commit in dict.fromkeys(waiting):
             await commit
+
+    async def publish_fact(self, fact: JobEvent) -> None:
+        """Publish on job-events in the shard's transactions, at once."""
+        record = RawRecord(JOB_EVENTS.key_of(fact), self._codec.encode(JOB_EVENTS, fact).value)
+        committed = self._writer.append(JOB_EVENTS.name, _JOB_EVENTS_PARTITION, record)
+        await self._writer.flush()
+        await committed
 
     async def close(self) -> None:
         """Commit what is open, and write no more."""

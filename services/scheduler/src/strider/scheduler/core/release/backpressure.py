@@ -17,6 +17,8 @@ from strider.contracts.generated.topics import TOPICS
 
 GATES_ALL_SHARDS: Final = "release"
 GATES_ONE_SHARD: Final = "shard"
+GATES_COMPLETION: Final = "completion"
+"""Words of `gates`; the last one is about the end of runs, not about releases."""
 
 
 class LagGate(NamedTuple):

@@ -5,7 +5,9 @@ The topic job-commands keeps them by key:
     pause, resume              one key for each run or job: the last one counts
     block_host, unblock_host   one key for each host group: the last one counts
     cancel, drop               keys of their own: they cannot be undone
+    close                      a key for each run: no more seeds of it come
     budget_used_up             a fact, one key for each run and crawl spec
+    run_completed              a fact, one key for each run
 
 A command about a run ends when the run has nothing open in any shard and the command is old. A pause in force
 stays, and so do commands about jobs and hosts, which concern what comes later as well: one record each.
@@ -13,7 +15,7 @@ stays, and so do commands about jobs and hosts, which concern what comes later a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final
@@ -30,8 +32,22 @@ _KEPT_KINDS: Final = frozenset(
         JobEventKind.BLOCK_HOST,
         JobEventKind.UNBLOCK_HOST,
         JobEventKind.BUDGET_USED_UP,
+        JobEventKind.CLOSE,
+        JobEventKind.RUN_COMPLETED,
     }
 )
+
+_ABOUT_RUNS: Final = frozenset({JobEventKind.CLOSE, JobEventKind.RUN_COMPLETED})
+"""Kinds whose subject is the run alone, whatever its job."""
+
+_DELETION_ORDER: Final[Mapping[str, int]] = {
+    JobEventKind.PAUSE: 0,
+    JobEventKind.CLOSE: 1,
+    JobEventKind.CANCEL: 3,
+    JobEventKind.RUN_COMPLETED: 4,
+}
+_OTHERS_ORDER: Final = 2
+"""Order in which the records of a run are deleted."""
 
 
 def with_command_id(event: JobEvent) -> JobEvent:
@@ -40,7 +56,7 @@ def with_command_id(event: JobEvent) -> JobEvent:
         event,
         event_id=command_id(
             event.what,
-            job_id=event.job_id,
+            job_id="" if event.what in _ABOUT_RUNS else event.job_id,
             execution_id=event.execution_id,
             crawl_spec_id=event.crawl_spec_id,
             group=event.group,
@@ -92,15 +108,16 @@ class CommandTable:
         return list(self._unrecorded.values())
 
     def ended_keys(
-        self, *, before_ms: int, open_runs: AbstractSet[str], paused_runs: Iterable[str]
+        self, *, before_ms: int, open_runs: AbstractSet[str], held_runs: Iterable[str]
     ) -> list[str]:
         """Return the keys of commands that have ended, in the order in which they may be deleted.
 
-        The strictest command of a run comes last: whatever a crash leaves is as strict as before.
+        `held_runs` are paused, or have not ended since they were closed. The strictest record of a run comes
+        last: whatever a crash leaves is as strict as before, and no run ends twice.
         """
-        kept_runs = open_runs | set(paused_runs)
+        kept_runs = open_runs | set(held_runs)
         ended = [
-            (event.what != JobEventKind.PAUSE, event.what == JobEventKind.CANCEL, key)
+            (_DELETION_ORDER.get(event.what, _OTHERS_ORDER), key)
             for key, event in self._recorded.items()
             if event.execution_id and event.at_ms < before_ms and event.execution_id not in kept_runs
         ]

@@ -18,6 +18,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from typing import Any
+
+Offsets = Mapping[Any, int]
+"""By partition, or by topic and partition: in one proof always the same."""
 
 
 class CompletionPhase(IntEnum):
@@ -48,12 +52,14 @@ class CompletionObservation:
 
     shards: Mapping[int, ShardRunCount]
     """By shard; a missing one is not ready."""
-    seeds_committed: Mapping[int, int] = field(default_factory=dict)
+    seeds_committed: Offsets = field(default_factory=dict)
     """Offset committed by link-ingestion, by partition of the seeds."""
-    links_end: Mapping[int, int] = field(default_factory=dict)
+    links_end: Offsets = field(default_factory=dict)
     """End offset of links-discovered, by partition."""
-    links_committed: Mapping[int, int] = field(default_factory=dict)
+    links_committed: Offsets = field(default_factory=dict)
     """Offset of links-discovered committed by the schedulers, by partition."""
+    seeds_end: Offsets = field(default_factory=dict)
+    """End offset of the seeds by now; empty where their log can only grow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +68,11 @@ class CompletionProof:
 
     shards: int
     """Number of shards."""
-    seeds_end: Mapping[int, int]
+    seeds_end: Offsets
     """Offset behind the last seed of the run, by partition."""
     phase: CompletionPhase = CompletionPhase.WAITING
     quiet_counts: Mapping[int, ShardRunCount] = field(default_factory=dict)
-    links_end: Mapping[int, int] = field(default_factory=dict)
+    links_end: Offsets = field(default_factory=dict)
 
     @property
     def is_complete(self) -> bool:
@@ -88,14 +94,15 @@ class CompletionProof:
     def _step(self, observation: CompletionObservation) -> CompletionProof:
         """Advance the proof by one phase, with no change since QUIET."""
         if self.phase is CompletionPhase.QUIET:
-            is_seeded = _has_committed(observation.seeds_committed, self.seeds_end)
+            ends = _within(self.seeds_end, observation.seeds_end)
+            is_seeded = _has_committed(observation.seeds_committed, ends)
             return replace(self, phase=CompletionPhase.SEEDED) if is_seeded else self
         if self.phase is CompletionPhase.SEEDED:
             return replace(self, phase=CompletionPhase.DRAINING, links_end=dict(observation.links_end))
         if self.phase is CompletionPhase.DRAINING:
             return (
                 replace(self, phase=CompletionPhase.DRAINED)
-                if _has_committed(observation.links_committed, self.links_end)
+                if _has_committed(observation.links_committed, _within(self.links_end, observation.links_end))
                 else self
             )
         return replace(self, phase=CompletionPhase.COMPLETE)
@@ -106,5 +113,10 @@ def _is_quiet(observation: CompletionObservation, shards: int) -> bool:
     return all(count is not None and count.is_ready and count.open == 0 for count in counts)
 
 
-def _has_committed(read: Mapping[int, int], end: Mapping[int, int]) -> bool:
+def _within(end: Offsets, now: Offsets) -> Offsets:
+    """Return end offsets that can be reached: a log that was made again has lost its former end."""
+    return {partition: min(offset, now.get(partition, offset)) for partition, offset in end.items()}
+
+
+def _has_committed(read: Offsets, end: Offsets) -> bool:
     return all(read.get(partition, 0) >= offset for partition, offset in end.items())

@@ -5,6 +5,9 @@
     cancel ──▶ CANCELLED  pending entries are dropped, later ones refused; cannot be undone
     budget ──▶ SPENT      the same, by a fact: the budget of a crawl spec of the run is exhausted
     drop   ──▶ DROPPED    the same for a whole job, whose entries are forgotten
+    run_completed ──▶ COMPLETED  nothing is open, and later entries are refused; a fact as well
+
+`close` changes nothing here: the run continues until it is complete.
 
 A command for a job without a run applies to all of its runs. The last command in the order of the log counts;
 a repeat changes nothing, but a resume of what was never paused counts as a change: entries may
@@ -29,12 +32,14 @@ class RunState(StrEnum):
     RUNS = "runs"
     PAUSED = "paused"
     SPENT = "spent"
+    COMPLETED = "completed"
     CANCELLED = "cancelled"
     DROPPED = "dropped"
 
 
 CLOSE_REASONS: Final[Mapping[RunState, DecisionReason]] = {
     RunState.SPENT: DecisionReason.BUDGET,
+    RunState.COMPLETED: DecisionReason.EXECUTION_OVER,
     RunState.CANCELLED: DecisionReason.CANCELLED,
     RunState.DROPPED: DecisionReason.DROPPED,
 }
@@ -48,7 +53,7 @@ STATE_COMMANDS: Final[Mapping[str, RunState]] = {
     JobEventKind.DROP: RunState.DROPPED,
 }
 _STRICTNESS: Final = {standing: place for place, standing in enumerate(RunState)}
-_IRREVERSIBLE: Final = _STRICTNESS[RunState.CANCELLED]
+_IRREVERSIBLE: Final = _STRICTNESS[RunState.COMPLETED]
 """From this state on nothing is undone."""
 
 
@@ -88,23 +93,30 @@ class RunControl:
         self._jobs: dict[str, RunDirective] = {}
         self._exhausted: dict[tuple[str, str], RunDirective] = {}
         """By run and crawl spec."""
+        self._closed: dict[str, RunDirective] = {}
+        self._completed: dict[str, RunDirective] = {}
         self.manual_blocks: dict[str, ManualBlock] = {}
         """By host group; a lifted block stays, as one that has ended."""
 
     def apply(self, event: JobEvent) -> bool:
         """Apply an event; return whether it changed anything."""
-        if event.what == JobEventKind.BUDGET_USED_UP and event.execution_id:
-            return self.mark_budget_exhausted(event.execution_id, event.crawl_spec_id, event.reason)
         if not event.is_wish:
-            return False
+            return self._apply_fact(event) if event.execution_id else False
         if (standing := STATE_COMMANDS.get(event.what)) is not None:
             return self._apply_to_run(event, standing)
+        if event.what == JobEventKind.CLOSE and event.execution_id:
+            return self._close(event)
         if event.what == JobEventKind.BLOCK_HOST and event.group:
             block = ManualBlock(event.until_ms or FOREVER_MS, event.at_ms, event.by, event.reason)
             return self._apply_block(event.group, block)
         if event.what == JobEventKind.UNBLOCK_HOST and event.group:
             return self._apply_block(event.group, NO_BLOCK)
         return False
+
+    def _apply_fact(self, event: JobEvent) -> bool:
+        if event.what == JobEventKind.BUDGET_USED_UP:
+            return self.mark_budget_exhausted(event.execution_id, event.crawl_spec_id, event.reason)
+        return self._complete(event) if event.what == JobEventKind.RUN_COMPLETED else False
 
     def mark_budget_exhausted(self, execution_id: str, crawl_spec_id: str, measure: str) -> bool:
         """Mark the budget of a run's crawl spec as exhausted; return whether that is new."""
@@ -122,8 +134,31 @@ class RunControl:
         run, state = event.execution_id, STATE_COMMANDS.get(event.what)
         if event.what == JobEventKind.BUDGET_USED_UP:
             self._exhausted.pop((run, event.crawl_spec_id), None)
+        elif event.what == JobEventKind.RUN_COMPLETED:
+            self._completed.pop(run, None)
+            if self._runs.get(run, NO_DIRECTIVE).state is RunState.COMPLETED:
+                del self._runs[run]
+        elif event.what == JobEventKind.CLOSE:
+            self._closed.pop(run, None)
         elif state is not None and run in self._runs and self._runs[run].state is state:
             del self._runs[run]
+
+    def closing_of(self, execution_id: str) -> RunDirective | None:
+        """Return who has closed a run, and when; None where it is not closed."""
+        return self._closed.get(execution_id)
+
+    def completion_of(self, execution_id: str) -> RunDirective | None:
+        """Return when a run has ended; None where it has not."""
+        return self._completed.get(execution_id)
+
+    def is_completed(self, execution_id: str) -> bool:
+        """Whether a run has ended."""
+        return execution_id in self._completed
+
+    def is_ending(self, execution_id: str) -> bool:
+        """Whether a run is closed or cancelled, and has not ended yet."""
+        is_cancelled = self._runs.get(execution_id, NO_DIRECTIVE).state is RunState.CANCELLED
+        return (execution_id in self._closed or is_cancelled) and execution_id not in self._completed
 
     @property
     def paused_runs(self) -> list[str]:
@@ -169,6 +204,23 @@ class RunControl:
         if state is RunState.DROPPED and event.execution_id:
             return False  # only a job is dropped, never a single run
         directives[name] = RunDirective(state, event.by, event.reason, event.at_ms)
+        return True
+
+    def _close(self, event: JobEvent) -> bool:
+        is_new = event.execution_id not in self._closed
+        if is_new:
+            self._closed[event.execution_id] = RunDirective(
+                RunState.RUNS, event.by, event.reason, event.at_ms
+            )
+        return is_new
+
+    def _complete(self, event: JobEvent) -> bool:
+        run = event.execution_id
+        if run in self._completed:
+            return False
+        ended = self._completed[run] = RunDirective(RunState.COMPLETED, event.by, event.reason, event.at_ms)
+        if _STRICTNESS[self._runs.get(run, NO_DIRECTIVE).state] < _STRICTNESS[RunState.COMPLETED]:
+            self._runs[run] = ended
         return True
 
     def _apply_block(self, group: str, block: ManualBlock) -> bool:

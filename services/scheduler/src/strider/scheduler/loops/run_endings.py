@@ -1,0 +1,217 @@
+"""End runs: publish what their shards have, prove that nothing is open, publish `run_completed` once.
+
+One loop for all owned shards, which does nothing while no run is to end. Each shard publishes its count of
+such a run once it has nothing open, and again in each round that is wanted (`core/runs/ending_runs.py`). The
+owner of the proving shard follows the proof (`core/runs/run_proof.py`).
+
+`run_completed` is written in the transactions of the proving shard. An earlier owner is fenced, so what it
+has published is in the log before the new owner reads that to its end, and nothing of it comes later: there
+is one event for each run, whatever was killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
+
+from strider.contracts.generated.topics import JOB_EVENTS
+from strider.messaging.effects import Publish
+from strider.messaging.errors import ShardFenced, Unavailable
+from strider.messaging.ports import Clock, epoch_ms
+from strider.runtime.observability.logging import logger
+from strider.runtime.publishing.publisher import EventPublisher
+from strider.scheduler import log_events
+from strider.scheduler.core.runs.completion import ShardRunCount
+from strider.scheduler.core.runs.control import RunControl
+from strider.scheduler.core.runs.ending_runs import (
+    NO_ROUND,
+    NO_TALLY,
+    CountRound,
+    EndingRun,
+    EndingRuns,
+    RunFact,
+    RunTally,
+    fact_event,
+    proving_shard,
+    round_event,
+)
+from strider.scheduler.core.runs.run_proof import RunProof, completion_event
+from strider.scheduler.ports import CompletionOffsetSource, FrontierLogReader, SchedulerMeter
+from strider.scheduler.shard.run_counts import count_runs
+from strider.scheduler.shard.run_tallies import tally_runs
+from strider.scheduler.shard.shard import OwnedShard
+
+INTERVAL_SECONDS: Final = 1.0
+
+DUTY_CYCLE_DIVISOR: Final = 10
+"""At most one part in this many of the time is spent on it."""
+
+MAX_STEPS: Final = 6
+"""Steps of a proof in one pass: one for each phase."""
+
+_log = logger("scheduler")
+
+
+class RunEndingLoop:
+    """Ends runs, as far as their shards are owned here."""
+
+    def __init__(
+        self,
+        ending_runs: EndingRuns,
+        run_control: RunControl,
+        offsets: CompletionOffsetSource | None,
+        *,
+        owned_shards: Callable[[], Sequence[OwnedShard]],
+        catch_up: Callable[[], Awaitable[None]],
+        shards: int,
+        log_reader: FrontierLogReader,
+        log_lock: asyncio.Lock,
+        publisher: EventPublisher,
+        meter: SchedulerMeter,
+        clock: Clock,
+    ) -> None:
+        """Create the loop; `catch_up` applies all job events up to now. Without offsets no run ends here."""
+        self._ending_runs = ending_runs
+        self._run_control = run_control
+        self._offsets = offsets
+        self._owned_shards = owned_shards
+        self._catch_up = catch_up
+        self._shards = shards
+        self._log_reader = log_reader
+        self._log_lock = log_lock
+        self._publisher = publisher
+        self._meter = meter
+        self._clock = clock
+        self._published: dict[tuple[str, int], RunFact] = {}
+        """Last fact of a run and shard from here: it is read back from the log a moment later."""
+        self._proofs: dict[str, tuple[OwnedShard, RunProof]] = {}
+        self._rounds = 0
+        """Number of the last round: no two of this process are equal."""
+
+    async def run(self) -> None:
+        """Run at intervals until cancelled."""
+        wait_seconds = INTERVAL_SECONDS
+        while True:
+            await self._clock.sleep(wait_seconds)
+            began = self._clock.monotonic()
+            try:
+                await self.run_once()
+            except Unavailable as failure:
+                _log.emit(log_events.RUN_COMPLETION_PAUSED, why=str(failure))
+            took_seconds = self._clock.monotonic() - began
+            wait_seconds = max(INTERVAL_SECONDS, took_seconds * (DUTY_CYCLE_DIVISOR - 1))
+
+    async def run_once(self) -> None:
+        """Publish the counts that are due, then advance the proofs of this process."""
+        if self._offsets is None:
+            return
+        names = self._ending_runs.names()
+        self._published = {key: fact for key, fact in self._published.items() if key[0] in names}
+        for shard in self._owned_shards():
+            await self._publish_counts(shard)
+        await self._prove(self._offsets)
+
+    async def _publish_counts(self, shard: OwnedShard) -> None:
+        due = {
+            run.execution_id: run
+            for run in self._ending_runs.all()
+            if run.needs_fact(shard.number, self._published.get((run.execution_id, shard.number)))
+        }
+        if not due:
+            return
+        rounds = {name: run.wanted_round for name, run in due.items()}
+        counts = await count_runs(shard, due)
+        tallies = await self._tally(
+            shard, {name: count for name, count in counts.items() if rounds[name] != NO_ROUND}
+        )
+        if tallies:  # what was tallied is final where the count afterwards equals an earlier one
+            counts = await count_runs(shard, due)
+        facts = {
+            name: RunFact(count, rounds[name], tallies.get(name, NO_TALLY))
+            for name, count in counts.items()
+            if _is_quiet(count)
+        }
+        now_ms = epoch_ms(self._clock)
+        await self._publisher.publish(
+            [
+                Publish(JOB_EVENTS, fact_event(due[name], shard.number, fact, now_ms=now_ms))
+                for name, fact in facts.items()
+            ]
+        )
+        self._published |= {(name, shard.number): fact for name, fact in facts.items()}
+
+    async def _tally(self, shard: OwnedShard, counts: Mapping[str, ShardRunCount]) -> Mapping[str, RunTally]:
+        runs = {name for name, count in counts.items() if _is_quiet(count) and count.accepted}
+        if not runs:
+            return {}
+        async with self._log_lock:
+            return await tally_runs(self._log_reader, shard.number, runs)
+
+    async def _prove(self, source: CompletionOffsetSource) -> None:
+        owned = {shard.number: shard for shard in self._owned_shards()}
+        own = [
+            (run, owned[number])
+            for run in self._ending_runs.all()
+            if (number := proving_shard(run.execution_id, self._shards)) in owned
+        ]
+        self._meter.set_ending_runs(len(own))
+        names = {run.execution_id for run, _ in own}
+        self._proofs = {name: proof for name, proof in self._proofs.items() if name in names}
+        for _ in range(MAX_STEPS if own else 0):
+            offsets = await source.read_completion_offsets()
+            steps = [
+                self._proof_of(run, shard, offsets.seeds_end).advance(run, offsets) for run, shard in own
+            ]
+            if not any(steps):
+                break
+        await self._ask_for_counts(own)
+        for run, shard in own:
+            if self._proofs[run.execution_id][1].is_complete:
+                await self._complete(run, shard)
+
+    def _proof_of(self, run: EndingRun, shard: OwnedShard, seeds_end: Mapping[object, int]) -> RunProof:
+        """Return the proof in progress; one of an earlier time of the shard here is begun again."""
+        owner, proof = self._proofs.get(run.execution_id, (None, None))
+        if proof is None or owner is not shard:
+            proof = RunProof(self._shards, seeds_end)
+            self._proofs[run.execution_id] = shard, proof
+        return proof
+
+    async def _ask_for_counts(self, own: Sequence[tuple[EndingRun, OwnedShard]]) -> None:
+        now, now_ms = self._clock.monotonic(), epoch_ms(self._clock)
+        asked: list[tuple[RunProof, CountRound]] = []
+        events = []
+        for run, shard in own:
+            proof = self._proofs[run.execution_id][1]
+            if proof.needs_round(now):
+                self._rounds += 1
+                wanted = CountRound(shard.epoch, self._rounds)
+                asked.append((proof, wanted))
+                events.append(Publish(JOB_EVENTS, round_event(run.execution_id, wanted, now_ms=now_ms)))
+        await self._publisher.publish(events)
+        for proof, wanted in asked:
+            proof.note_round(wanted, now)
+
+    async def _complete(self, run: EndingRun, shard: OwnedShard) -> None:
+        """Publish the end of a run, unless it is published already."""
+        epoch = shard.epoch
+        await self._catch_up()
+        # A commit of unknown outcome is decided before the shard gets its next epoch, and read after that.
+        is_owned = shard in self._owned_shards() and shard.epoch == epoch
+        if self._run_control.is_completed(run.execution_id) or not is_owned:
+            return
+        ended = completion_event(run, self._run_control, now_ms=epoch_ms(self._clock))
+        try:
+            await shard.log.publish_fact(ended)
+        except ShardFenced:
+            return  # the shard has a newer owner, which proves the end again
+        self._meter.count_completed_run()
+        names = {"job_id": ended.job_id, "execution_id": ended.execution_id}
+        counts = dict(ended.counts)
+        _log.emit(log_events.RUN_COMPLETED, **names, pages=ended.pages, seconds=ended.seconds, counts=counts)
+        await self._catch_up()
+
+
+def _is_quiet(count: ShardRunCount) -> bool:
+    return count.is_ready and count.open == 0
