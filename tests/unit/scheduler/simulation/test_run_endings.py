@@ -20,7 +20,6 @@ from strider.scheduler.core.runs.ending_runs import proving_shard
 from .checks import check_politeness, check_visits
 from .commands import a_command
 from .pipeline import SHARDS
-from .seeds import seeds
 from .web import Host, Page, Web, a_web
 from .world import SEEDS_GROUP, SPEC, SchedulerInstance, SimulatedWorld
 
@@ -149,3 +148,204 @@ def test_a_closed_run_ends_once_whatever_is_killed(seed: int) -> None:
     world = simulate(scenario())
     check_politeness(world.web)
     assert "execution_over" not in world.reasons().values()
+
+
+def a_site(*pages: Page, robots: str = "fine") -> Web:
+    home = Page(f"http://{SITE}/", links=tuple(page.url for page in pages))
+    return Web({SITE: Host(SITE, robots)}, {home.url: home} | {page.url: page for page in pages}, (home.url,))
+
+
+def numbered(count: int) -> list[Page]:
+    return [Page(f"http://{SITE}/{number}") for number in range(count)]
+
+
+def test_the_end_has_the_counts_of_the_run() -> None:
+    async def scenario() -> JobEvent:
+        world = EndingWorld(a_site(*numbered(3), Page(f"http://{SITE}/gone", "missing")))
+        await world.begin_seeds()
+        scheduler = world.start()
+        began = world.clock.monotonic()
+        await world.send_seeds(*world.web.starts)
+        await world.command("close")
+        await world.until_ended()
+        took = world.clock.monotonic() - began
+        end = await world.check_ended()
+        await scheduler.stop()
+        assert abs(end.seconds - took) <= 2
+        assert took < 30
+        return end
+
+    end = simulate(scenario())
+    assert (end.pages, end.job_id, end.state_after) == (4, "job", "completed")
+    assert end.counts == {"accepted": 5, "settled": 4, "not_found": 1}
+
+
+def test_a_run_that_is_not_closed_does_not_end() -> None:
+    async def scenario() -> EndingWorld:
+        world = EndingWorld(a_site(*numbered(2)))
+        await world.begin_seeds()
+        scheduler = world.start()
+        await world.send_seeds(*world.web.starts)
+        await asyncio.sleep(300)
+        await scheduler.stop()
+        return world
+
+    world = simulate(scenario())
+    assert world.published(JOB_EVENTS) == []
+
+
+def test_a_run_without_an_accepted_url_ends_with_zeros() -> None:
+    async def scenario() -> JobEvent:
+        world = EndingWorld(a_site())
+        await world.begin_seeds()
+        scheduler = world.start()
+        await world.command("close")
+        await world.until_ended(seconds=60)
+        await scheduler.stop()
+        return world.ends()[0]
+
+    end = simulate(scenario())
+    assert (end.counts, end.pages, end.seconds) == ({"accepted": 0}, 0, 0)
+
+
+@pytest.mark.parametrize("commands", [("cancel",), ("close", "cancel"), ("cancel", "close")])
+def test_a_cancelled_run_ends_as_cancelled(commands: tuple[str, ...]) -> None:
+    async def scenario() -> JobEvent:
+        world = EndingWorld(a_site(*numbered(60)))
+        await world.begin_seeds()
+        scheduler = world.start()
+        await world.send_seeds(*world.web.starts)
+        for what in commands:
+            await asyncio.sleep(5)
+            await world.command(what)
+        await world.until_ended(seconds=120)
+        end = await world.check_ended()
+        await scheduler.stop()
+        return end
+
+    end = simulate(scenario())
+    assert end.state_after == "cancelled"
+    assert end.counts["cancelled"] > 40
+
+
+def test_a_run_ends_when_its_budget_is_used_up() -> None:
+    async def scenario() -> JobEvent:
+        world = EndingWorld(a_site(*numbered(40)), spec=replace(SPEC, max_pages=7))
+        await world.begin_seeds()
+        scheduler = world.start()
+        await world.send_seeds(*world.web.starts)
+        await world.command("close")
+        await world.until_ended(seconds=300)
+        end = await world.check_ended()
+        await scheduler.stop()
+        return end
+
+    end = simulate(scenario())
+    assert (end.pages, end.counts["budget"]) == (7, 34)
+
+
+def test_a_run_ends_when_its_host_is_away_for_longer_than_the_host_patience() -> None:
+    async def scenario() -> JobEvent:
+        world = EndingWorld(
+            a_site(*numbered(5), robots="gone"), spec=replace(SPEC, host_patience_seconds=300)
+        )
+        await world.begin_seeds()
+        scheduler = world.start()
+        await world.send_seeds(*world.web.starts)
+        await world.command("close")
+        await world.until_ended(seconds=900)
+        end = await world.check_ended()
+        await scheduler.stop()
+        return end
+
+    end = simulate(scenario())
+    assert end.pages == 0
+    assert sum(end.counts.values()) == 2, end.counts
+
+
+def test_what_comes_after_the_end_is_refused_and_a_page_that_is_read_again_is_not() -> None:
+    """Known links of a page that is delivered again are known; a late seed and a new link are refused."""
+
+    async def scenario() -> EndingWorld:
+        world = EndingWorld(a_site(*numbered(2)))
+        late, linked = f"http://{SITE}/late", f"http://{SITE}/linked"
+        await world.begin_seeds()
+        scheduler = world.start()
+        await world.send_seeds(*world.web.starts)
+        await world.command("close")
+        await world.until_ended()
+        await world.send_seeds(late)
+        home = world.web.starts[0]
+        await world.pipeline.discover([*world.web.pages[home].links, linked], page=home)
+        await asyncio.sleep(10)
+        await scheduler.kill()
+        world.lose_frontier()
+        scheduler = world.start()
+        await world.send_seeds(f"{late}-again")
+        await world.check_ended()
+        await scheduler.stop()
+        return world
+
+    world = simulate(scenario())
+    urls = ("late", "linked", "late-again")
+    assert world.reasons() == {f"http://{SITE}/{path}": "execution_over" for path in urls}
+
+
+def test_two_hundred_runs_that_end_at_a_time_cost_some_messages_for_each_shard() -> None:
+    runs = [f"run-{number}" for number in range(200)]
+
+    async def scenario() -> EndingWorld:
+        world = EndingWorld(a_site(*numbered(2)))
+        await world.begin_seeds()
+        schedulers = [world.start(), world.start()]
+        commands = [a_command("close", job_id="", execution_id=run) for run in runs]
+        await world.pipeline.publisher.publish([Publish(JOB_COMMANDS, each) for each in commands])
+        ends_at = world.clock.monotonic() + 60
+        while len(world.ends()) < len(runs):
+            assert world.clock.monotonic() < ends_at
+            await asyncio.sleep(1)
+        for each in schedulers:
+            await each.kill()
+        return world
+
+    world = simulate(scenario())
+    ended = Counter(each.execution_id for each in world.ends())
+    assert ended == dict.fromkeys(runs, 1)
+    facts = Counter(each.execution_id for each in world.published(JOB_EVENTS))
+    assert max(facts.values()) <= 2 * SHARDS + 2
+
+
+async def run_last_seconds(world: EndingWorld, chance: random.Random) -> None:
+    """Kill the owner of the proving shard as soon as the proof is about to end."""
+    shard = proving_shard("run", SHARDS)
+    alive: list[SchedulerInstance] = [world.start(), world.start()]
+    rounds_at_kill, kills = 0, chance.randint(1, 5)
+    while kills and not world.ends():
+        await asyncio.sleep(chance.uniform(0.05, 0.4))
+        rounds = sum(each.what == "run_count_wanted" for each in world.published(JOB_EVENTS))
+        if rounds > rounds_at_kill and chance.random() < 0.4:
+            rounds_at_kill, kills = rounds, kills - 1
+            owner = next((each for each in alive if each.scheduler._shards.find(shard)), alive[0])
+            alive.remove(owner)
+            await owner.kill()
+            alive.append(world.start())
+
+
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=[pytest.mark.slow] if seed >= 2 else []) for seed in range(100)]
+)
+def test_a_run_ends_once_where_its_prover_is_killed_in_the_last_second(seed: int) -> None:
+    async def scenario() -> EndingWorld:
+        chance = random.Random(seed)
+        world = EndingWorld(a_site(*numbered(4)), seed=seed)
+        await world.begin_seeds()
+        killing = world.pipeline.spawn(run_last_seconds(world, chance))
+        await world.send_seeds(*world.web.starts)
+        await world.command("close")
+        await world.until_ended()
+        await world.check_ended()
+        killing.cancel()
+        return world
+
+    world = simulate(scenario())
+    check_visits(world, spare=1_000)
