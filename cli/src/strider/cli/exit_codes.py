@@ -23,8 +23,9 @@ EXIT_MEANINGS: Final = MappingProxyType(
         CommandExit.DONE: "Done. A check found nothing wrong.",
         CommandExit.FAILED: (
             "A finding or a failure: a check found something, what was named does not exist on the server, "
-            "the database is not up to date, a URL could not be fetched or parsed, the output could not be "
-            "written, or the answer to a confirmation was no."
+            "the database is not up to date, a URL could not be fetched or parsed, a run that was waited for "
+            "was cancelled or accepted no URL, the output could not be written, or the answer to a "
+            "confirmation was no."
         ),
         CommandExit.USAGE: (
             "Wrong usage or settings, or a file that cannot be read; one line on stderr names the option or "

@@ -47,7 +47,7 @@ DESIGN = [
     ("hosts", "origin or group", "shard", "compact", None, "scheduler"),
     ("adaptive-state", "source_id", "shard", "compact", None, "(scheduler)"),
     ("urls-decided", "url_key", "key", "delete", 30, "link-ingestion scheduler (validator)"),
-    ("job-commands", "event_id", "key", "compact", None, "scheduler person (api)"),
+    ("job-commands", "event_id", "key", "compact", None, "scheduler person link-ingestion (api)"),
     ("job-events", "job_id or group", "key", "delete", 30, "scheduler"),
     *((f"{name}-dlq", "key", "key", "delete", 30, "runtime") for name in (*SERVICES, *EXAMPLE_SERVICES)),
     ("echo-requests", "host", "shard", "delete", 1, "anyone"),

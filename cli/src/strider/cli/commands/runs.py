@@ -1,13 +1,13 @@
-"""strider runs: list, show, pause, resume and cancel runs, read their logs; drop jobs.
+"""strider runs: list, show, close, pause, resume and cancel runs, wait for their ends; drop jobs.
 
 ID is a run, or a job for all of its runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
@@ -16,6 +16,7 @@ from strider.cli.connections import BrokerTarget, run_with_broker
 from strider.cli.exit_codes import CommandExit
 from strider.cli.explain.decision_steps import run_state_name
 from strider.cli.frontier.client import FrontierClient, open_frontier_client
+from strider.cli.frontier.run_end import end_exit_code, end_fields, print_end, wait_for_runs
 from strider.cli.frontier.run_log import print_run_log
 from strider.cli.frontier.task_counts import count_tasks
 from strider.cli.options import AsJson, AsJsonLines, Bootstrap, DryRun, Yes
@@ -30,13 +31,16 @@ from strider.cli.output import (
     warn,
 )
 from strider.contracts.generated.enums import JobEvent as JobEventKind
+from strider.contracts.generated.events import JobEvent
 from strider.contracts.ids import ADHOC_JOB_ID
 from strider.frontier.redis.inspection import RunSnapshot, RunsSnapshot
+from strider.messaging.kafka import KafkaBus
 from strider.scheduler.core.runs.control import RunControl, RunState
 
-app = typer.Typer(no_args_is_help=True, help="List, show, pause, resume and cancel runs; drop jobs.")
+app = typer.Typer(no_args_is_help=True, help="List, show, close, wait for, pause and cancel runs; drop jobs.")
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="A run, or a job for all of its runs.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="A run.")]
 Job = Annotated[str, typer.Argument(metavar="JOB", help="A job; all of its runs are cancelled.")]
 PauseReason = Annotated[str, typer.Option("--reason", help="Shown by `runs show` and `explain`.")]
 EndReason = Annotated[
@@ -52,7 +56,10 @@ _STATE_AFTER: Final = {
 _IMPOSSIBLE_AFTER: Final = {
     RunState.CANCELLED: {RunState.RUNS, RunState.PAUSED},
     RunState.DROPPED: {RunState.RUNS, RunState.PAUSED, RunState.CANCELLED},
+    RunState.COMPLETED: {RunState.RUNS, RunState.PAUSED, RunState.CANCELLED},
 }
+CLOSED: Final = "closed"
+"""State of a run that goes on without further seeds, until nothing of it is open."""
 """States that a run cannot return to from a final one."""
 
 
@@ -115,6 +122,29 @@ def logs(
     )
 
 
+@app.command("close")
+def close_run(run_id: Run, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
+    """Close a run: no more seeds of it come, and it ends when nothing of it is open."""
+    result = run_with_broker(bootstrap, lambda target: _close(target, run_id))
+    if as_json:
+        print_json(result)
+        return
+    already = "" if result["is_new"] else " already"
+    print_text(f"{run_id} is {result['state']}{already}; {counted(result['open'], 'entry open')}")
+
+
+@app.command()
+def wait(run_id: Run, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
+    """Wait until a run has ended, and print its counts. Ctrl-C leaves the run going.
+
+    Exit code 1: the run was cancelled, or none of its URLs was accepted.
+    """
+    ends = run_with_broker(bootstrap, lambda target: _wait(target, run_id))
+    for end in ends.values():
+        print_json(end_fields(end)) if as_json else print_end(end)
+    raise typer.Exit(end_exit_code(ends))
+
+
 @app.command()
 def pause(run_id: Id, reason: PauseReason = "", bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
     """Stop releasing requests; queued URLs are kept."""
@@ -155,6 +185,34 @@ def drop(  # noqa: PLR0917  # as above
     command = _Command(JobEventKind.DROP, run_id, reason)
     question = f"Drop job {run_id} with all that is known of its URLs? This cannot be undone."
     _end(command, question, bootstrap, is_confirmed=yes, dry_run=dry_run, as_json=as_json)
+
+
+async def _close(target: BrokerTarget, run_id: str) -> dict[str, Any]:
+    async with open_frontier_client(target) as frontier:
+        control = await frontier.load_run_control()
+        glance = await frontier.inspection.runs(range(frontier.shards))
+        is_closed = control.closing_of(run_id) is not None
+        if run_id not in glance.runs and not (is_closed or control.is_completed(run_id)):
+            _fail_unknown(run_id, glance.runs)
+        is_new = not (is_closed or control.is_completed(run_id))
+        if is_new:
+            await frontier.publish_command(JobEventKind.CLOSE, execution_id=run_id)
+        is_completed = control.is_completed(run_id)
+        found = glance.runs.get(run_id)
+        return {
+            "id": run_id,
+            "state": RunState.COMPLETED.value if is_completed else CLOSED,
+            "is_new": is_new,
+            "open": 0 if found is None else found.open,
+        }
+
+
+async def _wait(target: BrokerTarget, run_id: str) -> Mapping[str, JobEvent]:
+    bus = KafkaBus(target.connection)
+    try:
+        return await wait_for_runs(target, bus, [run_id], warns_if_open=True)
+    finally:
+        await bus.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +307,9 @@ async def _runs_of(frontier: FrontierClient, command: _Command) -> list[RunView]
     runs = _find_runs(_run_views(glance, await frontier.load_run_control()), command.run_id)
     if command.run_id == runs[0].execution_id and command.state is RunState.DROPPED:
         fail(f"{command.run_id} is a run; only a job is dropped, here {runs[0].job_id}", CommandExit.USAGE)
-    for final in (RunState.DROPPED, RunState.CANCELLED):
+    is_about_run = command.run_id == runs[0].execution_id
+    finals = (RunState.DROPPED, RunState.CANCELLED, *((RunState.COMPLETED,) if is_about_run else ()))
+    for final in finals:
         if command.state in _IMPOSSIBLE_AFTER[final] and all(run.state == final for run in runs):
             fail(f"{command.run_id} was {final.value}, which cannot be undone", CommandExit.FAILED)
     return runs
@@ -267,10 +327,13 @@ def _run_views(glance: RunsSnapshot, orders: RunControl) -> list[RunView]:
 
 def _run_view(run: RunSnapshot, orders: RunControl) -> RunView:
     order = orders.directive_for(run.job_id, run.execution_id)
+    state, closing = run_state_name(order.state), orders.closing_of(run.execution_id)
+    if closing is not None and order.state is RunState.RUNS:
+        state, order = CLOSED, closing
     return RunView(
         run.execution_id,
         run.job_id,
-        run_state_name(order.state),
+        state,
         run.open,
         run.accepted,
         run.crawl_spec_ids,
@@ -291,10 +354,14 @@ def _find_runs(runs: Sequence[RunView], run_id: str) -> list[RunView]:
         run for run in runs if run.job_id == run_id
     ]
     if not found:
-        near = closest(run_id, [name for run in runs for name in (run.execution_id, run.job_id)])
-        hint = f"did you mean {near}?" if near else "see: strider runs list"
-        fail(f"no run or job {run_id!r}; {hint}", CommandExit.FAILED)
+        _fail_unknown(run_id, [name for run in runs for name in (run.execution_id, run.job_id)])
     return found
+
+
+def _fail_unknown(run_id: str, known: Iterable[str]) -> NoReturn:
+    near = closest(run_id, list(known))
+    hint = f"did you mean {near}?" if near else "see: strider runs list"
+    fail(f"no run or job {run_id!r}; {hint}", CommandExit.FAILED)
 
 
 def shown_fields(run: RunView) -> dict[str, str]:

@@ -1,15 +1,19 @@
 """strider seeds: submit URLs to the crawler.
 
 Publishes seeds on their topic, which is open to every producer, and signs them where there is an owner's key.
-Exit code 2: some lines are not seeds; the others were published.
+Exit code 2: some lines are not seeds; the others were published. With --wait, the run of the seeds is closed
+once they are acknowledged, and the command ends with it.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final
@@ -19,6 +23,7 @@ import typer
 from strider.cli.arguments import file_error
 from strider.cli.connections import BrokerTarget, run_with_broker
 from strider.cli.exit_codes import CommandExit
+from strider.cli.frontier.run_end import end_exit_code, end_fields, print_end, wait_for_runs
 from strider.cli.options import Bootstrap, ExtractionOption, Headers
 from strider.cli.output import counted, fail, json_text, print_status, print_text, warn
 from strider.cli.seeds.credentials import find_credentials
@@ -65,6 +70,15 @@ FromFile = Annotated[
     typer.Option("--from", metavar="FILE", help="Lines: URLs, or JSON documents with the fields of a seed."),
 ]
 Job = Annotated[str, typer.Option("--job", help="Job of the seeds; default: adhoc.")]
+Run = Annotated[
+    str, typer.Option("--run", help="Run of the seeds; default: one for each day, or a new one with --wait.")
+]
+Wait = Annotated[
+    bool,
+    typer.Option(
+        "--wait", help="Close the run of these seeds, and wait until it has ended. Ctrl-C leaves it going."
+    ),
+]
 Depth = Annotated[
     int | None,
     typer.Option(help=f"Links to follow from each seed, 1 to {MAX_DEPTH} (default: {DEFAULT_DEPTH})."),
@@ -108,6 +122,7 @@ def add(  # noqa: PLR0917  # options, which are given by name
     urls: Urls = None,
     from_file: FromFile = None,
     job_id: Job = "",
+    execution_id: Run = "",
     max_depth: Depth = None,
     scope: Scope = None,
     priority: Priority = None,
@@ -127,21 +142,37 @@ def add(  # noqa: PLR0917  # options, which are given by name
     extraction: Extraction = None,
     metadata: Metadata = None,
     headers: Headers = None,
+    waits: Wait = False,
     bootstrap: Bootstrap = "",
     as_json: AsJson = False,
 ) -> None:
     """Publish URLs as seeds, and wait until the broker has acknowledged them."""
     given = dict(locals())
-    for name in ("urls", "from_file", "bootstrap", "as_json"):
+    for name in ("urls", "from_file", "waits", "bootstrap", "as_json"):
         del given[name]
+    if waits and not execution_id:
+        given["execution_id"] = _new_run_name()
     given |= {"metadata": _pairs("--metadata", metadata, "="), "headers": _pairs("--header", headers, ":")}
     _add(
         {name: value for name, value in given.items() if _is_given(value)},
         urls,
         from_file,
-        bootstrap,
-        as_json,
+        _Reporting(bootstrap, as_json=as_json, waits=waits),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reporting:
+    """Where seeds go, and what is printed about them."""
+
+    bootstrap: str
+    as_json: bool
+    waits: bool
+
+
+def _new_run_name() -> str:
+    """Return the name of a run that no other sender has."""
+    return f"cli-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
 
 
 def _is_given(value: object) -> bool:
@@ -149,7 +180,7 @@ def _is_given(value: object) -> bool:
 
 
 def _add(
-    options: Mapping[str, Any], urls: list[str] | None, from_file: Path | None, bootstrap: str, as_json: bool
+    options: Mapping[str, Any], urls: list[str] | None, from_file: Path | None, reporting: _Reporting
 ) -> None:
     arguments = [url for url in urls or () if url != "-"]
     stream, name = _open(from_file, is_piped="-" in (urls or ()))
@@ -157,11 +188,11 @@ def _add(
         fail("no URL is given; name some, or - to read them from a pipe, or --from FILE", CommandExit.USAGE)
     lines = parse_url_list(arguments, stream, name)
     source = f"--from {name}" if from_file is not None else "standard input"
-    counters = run_with_broker(
-        bootstrap, lambda target: _send(target, options, lines, source, as_json=as_json)
+    counters, end_code = run_with_broker(
+        reporting.bootstrap, lambda target: _send(target, options, lines, source, reporting)
     )
     is_complete = counters.sent and not counters.bad
-    raise typer.Exit(CommandExit.DONE if is_complete else CommandExit.USAGE)
+    raise typer.Exit(end_code if is_complete else CommandExit.USAGE)
 
 
 def _pairs(option: str, texts: list[str] | None, separator: str) -> Mapping[str, str]:
@@ -187,9 +218,8 @@ async def _send(
     options: Mapping[str, Any],
     lines: AsyncIterator[InputLine | BadLine],
     source: str,
-    *,
-    as_json: bool,
-) -> SendCounters:
+    reporting: _Reporting,
+) -> tuple[SendCounters, CommandExit]:
     reader = SeedReader(
         options,
         credentials=find_credentials(
@@ -200,22 +230,36 @@ async def _send(
     )
     if error := reader.option_error():
         fail(error, CommandExit.USAGE)
-    bus, printer = KafkaBus(target.connection), _SeedPrinter(reader.topic.name, as_json=as_json)
-    sender = SeedSender(bus, reader, listener=printer.listener())
+    bus = KafkaBus(target.connection)
+    printer = _SeedPrinter(reader.topic.name, as_json=reporting.as_json)
+    sender = SeedSender(bus, reader, listener=printer.listener(), closes_runs=reporting.waits)
     try:
-        await sender.send(lines)
-    except OSError as failure:
-        fail(file_error(source, failure), CommandExit.USAGE)
+        try:
+            await sender.send(lines)
+        except OSError as failure:
+            fail(file_error(source, failure), CommandExit.USAGE)
+        if not (sender.counters.sent or sender.counters.bad):
+            fail("the input contains no URL", CommandExit.USAGE)
+        printer.print_total(sender.counters)
+        return sender.counters, await _wait_for_end(target, bus, sender.counters, reporting)
     except Unavailable:
         if sender.counters.sent:
             print_status(f"acknowledged before the failure: {counted(sender.counters.sent, 'seed')}")
         raise
     finally:
         await bus.close()
-    if not (sender.counters.sent or sender.counters.bad):
-        fail("the input contains no URL", CommandExit.USAGE)
-    printer.print_total(sender.counters)
-    return sender.counters
+
+
+async def _wait_for_end(
+    target: BrokerTarget, bus: KafkaBus, counters: SendCounters, reporting: _Reporting
+) -> CommandExit:
+    """Wait until the runs that were closed have ended, and print their ends."""
+    if not counters.runs:
+        return CommandExit.DONE
+    ends = await wait_for_runs(target, bus, counters.runs)
+    for end in ends.values():
+        _print(json_text(end_fields(end), ascii_only=False)) if reporting.as_json else print_end(end)
+    return end_exit_code(ends)
 
 
 class _SeedPrinter:

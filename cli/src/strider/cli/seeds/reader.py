@@ -29,8 +29,9 @@ from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.contracts.ids import ADHOC_JOB_ID
 from strider.contracts.owner_signature import SenderRole
 from strider.contracts.seed_limits import DEFAULT_DEPTH, MAX_DEPTH, seed_range_error
-from strider.contracts.seed_names import job_id_of_seed
-from strider.link_ingestion.core import RefusedSeed, SeedPosition, SeedRules, accept_seed
+from strider.contracts.seed_names import LIMIT_FIELDS, job_id_of_seed
+from strider.contracts.seeds import FIELD_ALIASES
+from strider.link_ingestion.core import AcceptedSeed, RefusedSeed, SeedPosition, SeedRules, accept_seed
 from strider.messaging.ports import Header
 from strider.politeness import personal_headers
 from strider.urls import (
@@ -131,11 +132,19 @@ ZERO_DEPTH: Final = (
     "or give --scope listed to fetch the given URLs only"
 )
 
-_OPTIONS: Final = {"job_id": "--job", "headers": "--header", "extraction": "--extract"}
+_OPTIONS: Final = {
+    "job_id": "--job",
+    "execution_id": "--run",
+    "headers": "--header",
+    "extraction": "--extract",
+}
 """Options that are not spelt like their field."""
 OWN_FIELDS: Final = frozenset({"submitted_by", "submitted_at_ms"})
 """Fields that no option sets."""
 _LEADING_FIELD: Final = re.compile(r"(?P<name>[a-z_]+)(?=[: ])")
+
+_RUN_FIELDS: Final = ("execution_id", "crawl_spec_id", *LIMIT_FIELDS)
+"""Fields of a seed that the name of its run depends on."""
 
 _NO_POSITION: Final = SeedPosition("", 0, 0)
 
@@ -159,6 +168,8 @@ class SeedMessage:
     """A warning about the seed, which is valid."""
     headers: tuple[Header, ...] = ()
     """The owner's signature, where there is a key."""
+    execution_id: str = ""
+    """Run that the seed will belong to; one that it does not name depends on its message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,15 +242,27 @@ class SeedReader:
             return BadLine(line.place, "contains half of a surrogate pair")
         except BadTypedUrl as refused:
             return BadLine(line.place, str(refused))
-        if reason := _refusal_of(seed, self._credentials):
-            return BadLine(line.place, reason)
+        accepted = _accept(seed, self._credentials)
+        if isinstance(accepted, RefusedSeed):
+            return BadLine(line.place, _refusal_text(accepted))
         if personal_headers(seed.headers):
             value = json.dumps({**fields, "headers": self._protected(seed)}, ensure_ascii=False).encode()
         note = note or _name_note(seed, self._credentials)
         if not note and not self._allow_private and host_kind(_host_of(seed.url)) == PRIVATE:
             note = f"{seed.url} is a private address: services without STRIDER_ALLOW_PRIVATE refuse it"
         headers = self._credentials.headers(value)
-        return SeedMessage(seed.url, SEEDS_SUBMITTED.key_of(seed), value, note, headers)
+        run = accepted.origin.execution_id
+        return SeedMessage(seed.url, SEEDS_SUBMITTED.key_of(seed), value, note, headers, run)
+
+    def closing_of(self, seed: SeedMessage) -> SeedMessage:
+        """Return the message that closes the run of a seed: with the fields that its name depends on."""
+        fields = json.loads(seed.value)
+        named = {name: fields[name] for name in _RUN_FIELDS if name in fields}
+        value = json.dumps(
+            {**named, "close": True, "submitted_by": SUBMITTED_BY}, ensure_ascii=False
+        ).encode()
+        headers = self._credentials.headers(value)
+        return SeedMessage("", None, value, headers=headers, execution_id=seed.execution_id)
 
     def _protected(self, seed: SeedSubmitted) -> dict[str, str]:
         """Return the headers of an accepted seed as they are published."""
@@ -254,6 +277,7 @@ class SeedReader:
         # The topic's own decoder first: it names the field that is wrong.
         self._codec.decode(SEEDS_SUBMITTED, text.encode())
         fields: dict[str, Any] = json.loads(text)
+        fields = {FIELD_ALIASES.get(name, name): value for name, value in fields.items()}
         return {name: value for name, value in fields.items() if value is not None}, ""
 
 
@@ -273,11 +297,11 @@ def parse_pairs(texts: Iterable[str], separator: str) -> dict[str, str]:
     return pairs
 
 
-def _refusal_of(seed: SeedSubmitted, credentials: SeedCredentials) -> str:
-    """Return why link-ingestion would refuse the seed; empty where it would not."""
+def _accept(seed: SeedSubmitted, credentials: SeedCredentials) -> AcceptedSeed | RefusedSeed:
+    """Return what link-ingestion will make of the seed."""
     spec_id = seed.crawl_spec_id or ""
     known = {spec_id: CrawlSpecDeclared(crawl_spec_id=spec_id)} if spec_id else {}  # only the broker has it
-    result = accept_seed(
+    return accept_seed(
         seed,
         _NO_POSITION,
         sender=credentials.role,
@@ -285,8 +309,9 @@ def _refusal_of(seed: SeedSubmitted, credentials: SeedCredentials) -> str:
         known_specs=known,
         rules=SeedRules(True, credentials.limits, credentials.protect_headers),
     )
-    if not isinstance(result, RefusedSeed):
-        return ""
+
+
+def _refusal_text(result: RefusedSeed) -> str:
     if result.reason == "bad_seed":
         return result.detail
     if result.reason in REFUSAL_REASONS:

@@ -28,6 +28,8 @@ class SendCounters:
     sent: int = 0
     bad: int = 0
     partitions: set[int] = field(default_factory=set)
+    runs: dict[str, SeedMessage] = field(default_factory=dict)
+    """A seed of each run; empty unless the runs are to be closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,11 @@ class SendListener:
 class SeedSender:
     """Publishes the seeds of input lines."""
 
-    def __init__(self, bus: Bus, reader: SeedReader, *, listener: SendListener) -> None:
+    def __init__(
+        self, bus: Bus, reader: SeedReader, *, listener: SendListener, closes_runs: bool = False
+    ) -> None:
+        """`closes_runs`: close the runs of the seeds once all of these are acknowledged."""
+        self._closes_runs = closes_runs
         self._bus = bus
         self._reader = reader
         self._listener = listener
@@ -61,6 +67,9 @@ class SeedSender:
                 await self._send_line(producer, line)
             while self._unacknowledged:
                 await self._await_first()
+            for seed in self.counters.runs.values():
+                closing = self._reader.closing_of(seed)
+                await (await producer.send(_message_of(closing)))
         finally:
             for _, acknowledgement in self._unacknowledged:
                 acknowledgement.cancel()
@@ -82,6 +91,8 @@ class SeedSender:
             await self._await_first()
 
     async def _send_seed(self, producer: Producer, seed: SeedMessage) -> None:
+        if self._closes_runs:
+            self.counters.runs.setdefault(seed.execution_id, seed)
         message = _message_of(seed)
         self._unacknowledged.append((seed.url, asyncio.ensure_future(await producer.send(message))))
 
