@@ -163,6 +163,29 @@ class Ring:
         value = json.dumps(seed).encode()
         self._produce("seeds-submitted", value, headers=owner_headers(value) if is_owner else [])
 
+    def produce_seed(self, document: Mapping[str, Any]) -> None:
+        """Send a document as a client without the owner's key does."""
+        self._produce("seeds-submitted", json.dumps(document).encode())
+
+    async def events(self, topic: Topic[Any]) -> list[Any]:
+        """Read all events of a topic of one partition."""
+        codec, place = Codec(SchemaStore.bundled()), TopicPartition(topic.name, 0)
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=self.servers.kafka.address, isolation_level="read_committed"
+        )
+        await consumer.start()
+        try:
+            consumer.assign([place])
+            await consumer.seek_to_beginning(place)
+            end = (await consumer.end_offsets([place]))[place]
+            found: list[Any] = []
+            while await consumer.position(place) < end:
+                for records in (await consumer.getmany(timeout_ms=500)).values():
+                    found += [codec.decode(topic, record.value, record.headers) for record in records]
+            return found
+        finally:
+            await consumer.stop()
+
     def declare(self, spec: CrawlSpecDeclared) -> str:
         """Declare a crawl spec, for what a seed cannot say; returns its name."""
         named = replace(spec, crawl_spec_id=spec_id(spec))

@@ -16,6 +16,7 @@ from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
 from strider.messaging.inprocess import simulate
 from strider.messaging.ports import Record
 from strider.scheduler.core.runs.ending_runs import proving_shard
+from strider.scheduler.loops.run_endings import RAW_RUNS_PER_PASS
 
 from .checks import check_politeness, check_visits
 from .commands import a_command
@@ -313,6 +314,28 @@ def test_two_hundred_runs_that_end_at_a_time_cost_some_messages_for_each_shard()
     assert ended == dict.fromkeys(runs, 1)
     facts = Counter(each.execution_id for each in world.published(JOB_EVENTS))
     assert max(facts.values()) <= 2 * SHARDS + 2
+
+
+def test_a_flood_of_closed_raw_runs_delays_no_run_of_an_owner() -> None:
+    """And costs a limited number of messages in a time."""
+
+    async def scenario() -> EndingWorld:
+        world = EndingWorld(a_site(*numbered(2)))
+        await world.begin_seeds()
+        scheduler = world.start()
+        names = [*(f"raw.{number}" for number in range(2_000)), "owned"]
+        commands = [a_command("close", job_id="", execution_id=name) for name in names]
+        await asyncio.sleep(5)
+        await world.pipeline.publisher.publish([Publish(JOB_COMMANDS, each) for each in commands])
+        await asyncio.sleep(12)
+        await scheduler.kill()
+        return world
+
+    world = simulate(scenario())
+    ended = {each.execution_id for each in world.ends()}
+    assert "owned" in ended
+    assert 20 <= len(ended) <= 250
+    assert len(world.published(JOB_EVENTS)) < 12 * RAW_RUNS_PER_PASS * (2 * SHARDS + 2)
 
 
 async def run_last_seconds(world: EndingWorld, chance: random.Random) -> None:

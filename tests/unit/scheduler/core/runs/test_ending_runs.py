@@ -272,6 +272,21 @@ def test_what_is_left_of_a_run_after_90_days_is_deleted_in_an_order_that_ends_it
     assert table.ended_keys(before_ms=100, open_runs=set(), held_runs=["run"]) == []
 
 
+def test_ended_runs_of_raw_senders_are_deleted_earlier() -> None:
+    """Their senders may name any number of them; a cancel is an operator's."""
+    table = CommandTable()
+    events = [
+        a_command(what, execution_id=run)
+        for run in ("raw.spring", "spring")
+        for what in ("close", "run_completed", "cancel")
+    ]
+    for event in events:
+        table.apply(event.event_id, event)
+    ended = table.ended_keys(before_ms=1, raw_before_ms=100, open_runs=set(), held_runs=())
+
+    assert ended == [events[0].event_id, events[1].event_id]
+
+
 def test_a_deleted_command_is_forgotten() -> None:
     runs, control = ending(a_command("close"))
     runs.forget(a_command("close"))

@@ -8,9 +8,11 @@ schedulers repeats an old one behind a new one. The same owner records ended run
 
 from __future__ import annotations
 
+from typing import Final
+
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import JobEvent
-from strider.contracts.generated.topics import JOB_COMMANDS
+from strider.contracts.generated.topics import JOB_COMMANDS, LINKS_DISCOVERED
 from strider.messaging.effects import Publish, PublishRaw
 from strider.messaging.errors import Unavailable
 from strider.runtime.observability.logging import logger
@@ -23,6 +25,9 @@ from strider.scheduler.ports import OpenRunsSource
 
 RECORDING_SHARD = 0
 """Shard whose owner records commands of earlier versions, and deletes what has ended."""
+
+RAW_RUNS_KEPT_MS: Final = int(LINKS_DISCOVERED.config["retention.ms"]) + 86_400_000
+"""How long the end of a raw run is kept: a day longer than its links can be read."""
 
 _log = logger("scheduler")
 
@@ -65,6 +70,7 @@ class CommandRecords:
             return 0
         keys = self.table.ended_keys(
             before_ms=now_ms - self._keep_ms,
+            raw_before_ms=now_ms - RAW_RUNS_KEPT_MS,
             open_runs=open_runs,
             held_runs=[*self._run_control.paused_runs, *self._ending_runs.names()],
         )

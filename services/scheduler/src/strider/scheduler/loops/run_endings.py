@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from strider.contracts.generated.topics import JOB_EVENTS
+from strider.contracts.seed_names import is_raw_name
 from strider.messaging.effects import Publish
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock, epoch_ms
@@ -46,6 +48,13 @@ INTERVAL_SECONDS: Final = 1.0
 
 DUTY_CYCLE_DIVISOR: Final = 10
 """At most one part in this many of the time is spent on it."""
+
+RAW_RUNS_PER_PASS: Final = 20
+"""Counts of raw runs that a shard publishes, and rounds that begin for them, in one pass.
+
+A stranger may close any number of runs, each of which costs messages of every shard. Runs of owners are not
+limited.
+"""
 
 MAX_STEPS: Final = 6
 """Steps of a proof in one pass: one for each phase."""
@@ -122,15 +131,15 @@ class RunEndingLoop:
             return
         rounds = {name: run.wanted_round for name, run in due.items()}
         counts = await count_runs(shard, due)
-        tallies = await self._tally(
-            shard, {name: count for name, count in counts.items() if rounds[name] != NO_ROUND}
-        )
+        quiet = _within_limit([name for name, count in counts.items() if _is_quiet(count)])
+        counted = {name for name in quiet if counts[name].accepted and rounds[name] != NO_ROUND}
+        tallies = await self._tally(shard, counted)
         if tallies:  # what was tallied is final where the count afterwards equals an earlier one
-            counts = await count_runs(shard, due)
+            counts = await count_runs(shard, quiet)
         facts = {
-            name: RunFact(count, rounds[name], tallies.get(name, NO_TALLY))
-            for name, count in counts.items()
-            if _is_quiet(count)
+            name: RunFact(counts[name], rounds[name], tallies.get(name, NO_TALLY))
+            for name in quiet
+            if _is_quiet(counts[name])
         }
         now_ms = epoch_ms(self._clock)
         await self._publisher.publish(
@@ -141,8 +150,7 @@ class RunEndingLoop:
         )
         self._published |= {(name, shard.number): fact for name, fact in facts.items()}
 
-    async def _tally(self, shard: OwnedShard, counts: Mapping[str, ShardRunCount]) -> Mapping[str, RunTally]:
-        runs = {name for name, count in counts.items() if _is_quiet(count) and count.accepted}
+    async def _tally(self, shard: OwnedShard, runs: AbstractSet[str]) -> Mapping[str, RunTally]:
         if not runs:
             return {}
         async with self._log_lock:
@@ -180,15 +188,14 @@ class RunEndingLoop:
 
     async def _ask_for_counts(self, own: Sequence[tuple[EndingRun, OwnedShard]]) -> None:
         now, now_ms = self._clock.monotonic(), epoch_ms(self._clock)
+        shards = {run.execution_id: shard for run, shard in own}
         asked: list[tuple[RunProof, CountRound]] = []
         events = []
-        for run, shard in own:
-            proof = self._proofs[run.execution_id][1]
-            if proof.needs_round(now):
-                self._rounds += 1
-                wanted = CountRound(shard.epoch, self._rounds)
-                asked.append((proof, wanted))
-                events.append(Publish(JOB_EVENTS, round_event(run.execution_id, wanted, now_ms=now_ms)))
+        for name in _within_limit([name for name in shards if self._proofs[name][1].needs_round(now)]):
+            self._rounds += 1
+            wanted = CountRound(shards[name].epoch, self._rounds)
+            asked.append((self._proofs[name][1], wanted))
+            events.append(Publish(JOB_EVENTS, round_event(name, wanted, now_ms=now_ms)))
         await self._publisher.publish(events)
         for proof, wanted in asked:
             proof.note_round(wanted, now)
@@ -215,3 +222,9 @@ class RunEndingLoop:
 
 def _is_quiet(count: ShardRunCount) -> bool:
     return count.is_ready and count.open == 0
+
+
+def _within_limit(runs: Sequence[str]) -> list[str]:
+    """Return all runs of owners, and the first ones of raw senders."""
+    raw = [run for run in runs if is_raw_name(run)]
+    return [*(run for run in runs if not is_raw_name(run)), *raw[:RAW_RUNS_PER_PASS]]

@@ -23,6 +23,7 @@ from typing import Final
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.ids import command_id
+from strider.contracts.seed_names import is_raw_name
 
 from .control import STATE_COMMANDS
 
@@ -108,17 +109,29 @@ class CommandTable:
         return list(self._unrecorded.values())
 
     def ended_keys(
-        self, *, before_ms: int, open_runs: AbstractSet[str], held_runs: Iterable[str]
+        self,
+        *,
+        before_ms: int,
+        open_runs: AbstractSet[str],
+        held_runs: Iterable[str],
+        raw_before_ms: int = 0,
     ) -> list[str]:
         """Return the keys of commands that have ended, in the order in which they may be deleted.
 
-        `held_runs` are paused, or have not ended since they were closed. The strictest record of a run comes
+        Raw runs that have ended need not be as old: `raw_before_ms`. `held_runs` are paused, or have not ended since they were closed. The strictest record of a run comes
         last: whatever a crash leaves is as strict as before, and no run ends twice.
         """
         kept_runs = open_runs | set(held_runs)
         ended = [
             (_DELETION_ORDER.get(event.what, _OTHERS_ORDER), key)
             for key, event in self._recorded.items()
-            if event.execution_id and event.at_ms < before_ms and event.execution_id not in kept_runs
+            if event.execution_id
+            and event.at_ms < (max(before_ms, raw_before_ms) if _is_raw_end(event) else before_ms)
+            and event.execution_id not in kept_runs
         ]
         return [key for *_, key in sorted(ended)]
+
+
+def _is_raw_end(event: JobEvent) -> bool:
+    """Whether an event has closed or ended a run of a raw sender, of which there may be any number."""
+    return event.what in _ABOUT_RUNS and is_raw_name(event.execution_id)

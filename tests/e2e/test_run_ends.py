@@ -1,0 +1,134 @@
+"""Runs end on the services too, once: waited for by a command, read from the topic by a foreign client.
+
+The scheduler is killed in the last second, link-ingestion between its seeds and their links.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strider.contracts.generated.topics import JOB_EVENTS
+from strider.testing.owner import OWNER_KEY
+from strider.testing.site import EXCLUDED, ServedSite, SiteShape, serve_site
+from tests.processes.waiting import until
+
+from .checks import assert_only_known_urls_were_asked, assert_polite
+from .pipeline import DELAY_SECONDS, Ring
+
+SHAPE = SiteShape(hosts=2, pages_per_host=6, has_excluded=True)
+END_SECONDS = 240.0
+
+pytestmark = pytest.mark.timeout(900)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[ServedSite]:
+    with serve_site(77, SHAPE, log=tmp_path / "ends.log", name="run-ends") as served:
+        yield served
+
+
+async def strider(ring: Ring, *arguments: str) -> Process:
+    """Start the command of an owner, as a person does."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("STRIDER_", "KAFKA_"))}
+    servers = {
+        "KAFKA_BOOTSTRAP_SERVERS": ring.servers.kafka.address,
+        "REDIS_URL": ring.servers.redis.address,
+        "STRIDER_OWNER_KEY": OWNER_KEY,
+        "STRIDER_SHARDS": "12",
+    }
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "strider.cli", *arguments), env=kept | servers, stdout=PIPE, stderr=PIPE
+    )
+
+
+async def ended(process: Process) -> tuple[int, str, str]:
+    async with asyncio.timeout(END_SECONDS):
+        out, err = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()
+
+
+async def result(ring: Ring, *arguments: str) -> Mapping[str, Any]:
+    code, shown, told = await ended(await strider(ring, *arguments))
+    assert code == 0, told
+    return dict(json.loads(shown))
+
+
+async def events_of(ring: Ring, run: str) -> list[Any]:
+    """Return what job-events has about a run."""
+    return [each for each in await ring.events(JOB_EVENTS) if each.execution_id == run]
+
+
+@pytest.mark.fault("F1", part="a scheduler in the last second of a run, and link-ingestion at its seeds")
+async def test_seeds_that_are_waited_for_end_with_their_run(ring: Ring, site: ServedSite) -> None:
+    seeds = await strider(
+        ring,
+        *("seeds", "add", site.plan.seeds[0], "--job", "ends", "--run", "ends-1", "--wait", "--json"),
+        *("--scope", "any", "--max-depth", "10", "--exclude", EXCLUDED),
+    )
+    ring.services["link-ingestion"].kill()
+    ring.start("link-ingestion")
+    await ring.services["link-ingestion"].until_ready()
+
+    async def is_counted() -> bool:
+        return any(each.what == "run_count_wanted" for each in await events_of(ring, "ends-1"))
+
+    await until(is_counted, what="the last second of the run", tell=ring.tell, seconds=END_SECONDS)
+    ring.services["scheduler"].kill()
+    ring.start("scheduler")
+    code, shown, told = await ended(seeds)
+    assert code == 0, told
+    end = json.loads(shown.splitlines()[-1])
+
+    waited = await result(ring, "runs", "wait", "ends-1", "--json")
+    ends = [each for each in await events_of(ring, "ends-1") if each.what == "run_completed"]
+    rows = await ring.urls("ends")
+    assert waited == end
+    assert len(ends) == 1
+    assert (end["execution_id"], end["job_id"], end["state"]) == ("ends-1", "ends", "completed")
+    assert end["outcomes"] == Counter(row["reason"] for row in rows)
+    assert end["pages"] == len(site.plan.pages)
+    assert end["accepted"] >= len(rows)
+    assert_only_known_urls_were_asked(site)
+    assert_polite(site, delay_seconds=DELAY_SECONDS)
+
+
+async def test_a_foreign_client_closes_its_run_and_what_comes_later_is_refused(
+    ring: Ring, site: ServedSite
+) -> None:
+    """By a document on the topic; the end is on job-events, and Ctrl-C of a wait leaves the run going."""
+    waiting = await strider(ring, "runs", "wait", "raw.spring")
+    ring.sow(site, is_owner=False, run="spring", delay=1, scope="listed")
+    await ring.until_asked(site, more=1, seconds=END_SECONDS)
+    assert waiting.stderr is not None
+    async with asyncio.timeout(END_SECONDS):
+        assert "raw.spring is not closed" in (await waiting.stderr.readline()).decode()
+    waiting.send_signal(signal.SIGINT)
+    code, _, told = await ended(waiting)
+    assert code == 130, told
+    assert "raw.spring continues" in told
+    ring.produce_seed({"run": "spring", "close": True})
+    end = await result(ring, "runs", "wait", "raw.spring", "--json")
+    assert (end["execution_id"], end["accepted"], end["state"]) == ("raw.spring", 1, "completed")
+
+    late = f"{site.plan.seeds[0]}?late"
+    ring.produce_seed({"url": late, "run": "spring", "delay": 1})
+
+    async def is_refused() -> bool:
+        return [row["reason"] for row in await ring.decisions_about(late)] == ["execution_over"]
+
+    await until(is_refused, what="the late seed is refused", tell=ring.tell, seconds=END_SECONDS)
+    code, shown, told = await ended(await strider(ring, "runs", "list"))
+    assert code == 0, told
+    assert [line.split()[1] for line in shown.splitlines() if line.startswith("raw.spring")] == ["completed"]
