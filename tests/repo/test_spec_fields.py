@@ -139,11 +139,9 @@ SOURCE_WITHOUT_READER = frozenset(
 )
 """Open: fields of a source that no code reads."""
 
-NO_OPTION = frozenset(
-    {"crawl_spec_id", "execution_id", "kind", "seed_id", "source_id", "submitted_at_ms", "submitted_by"}
-)
+NO_OPTION = frozenset({"crawl_spec_id", "kind", "seed_id", "source_id", "submitted_at_ms", "submitted_by"})
 """Fields of a seed that `strider seeds add` takes in documents only, or fills in itself."""
-CALLED = {"urls": "url", "job": "job_id", "extract": "extraction", "header": "headers"}
+CALLED = {"urls": "url", "job": "job_id", "extract": "extraction", "header": "headers", "waits": "close"}
 """Option of `strider seeds add` -> field of the seed, where they differ."""
 
 

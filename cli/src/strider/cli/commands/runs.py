@@ -1,4 +1,4 @@
-"""strider runs: list, show, close, pause, resume and cancel runs, wait for their ends; drop jobs.
+"""strider runs: list, show, close, pause and cancel runs, wait for their ends; drop jobs.
 
 ID is a run, or a job for all of its runs.
 """
@@ -59,7 +59,7 @@ _IMPOSSIBLE_AFTER: Final = {
     RunState.COMPLETED: {RunState.RUNS, RunState.PAUSED, RunState.CANCELLED},
 }
 CLOSED: Final = "closed"
-"""State of a run that goes on without further seeds, until nothing of it is open."""
+"""State of a run that continues without further seeds, until nothing of it is open."""
 """States that a run cannot return to from a final one."""
 
 

@@ -150,8 +150,7 @@ def add(  # noqa: PLR0917  # options, which are given by name
     given = dict(locals())
     for name in ("urls", "from_file", "waits", "bootstrap", "as_json"):
         del given[name]
-    if waits and not execution_id:
-        given["execution_id"] = _new_run_name()
+    given["execution_id"] = execution_id or (_new_run_name() if waits else "")
     given |= {"metadata": _pairs("--metadata", metadata, "="), "headers": _pairs("--header", headers, ":")}
     _add(
         {name: value for name, value in given.items() if _is_given(value)},
@@ -163,7 +162,7 @@ def add(  # noqa: PLR0917  # options, which are given by name
 
 @dataclass(frozen=True, slots=True)
 class _Reporting:
-    """Where seeds go, and what is printed about them."""
+    """Broker of the seeds, form of the output, and whether their end is waited for."""
 
     bootstrap: str
     as_json: bool

@@ -146,7 +146,7 @@ def drained(run: EndingRun) -> RunProof:
     return proof
 
 
-def answered(run: EndingRun, wanted: CountRound = ASKED, **changes: Any) -> None:
+def count_again(run: EndingRun, wanted: CountRound = ASKED, **changes: Any) -> None:
     run.wanted_round = max(run.wanted_round, wanted)
     for shard, fact in list(run.facts.items()):
         count = replace(fact.count, **changes) if shard == 1 else fact.count
@@ -160,7 +160,7 @@ def test_a_run_is_complete_when_every_shard_has_counted_the_same_again() -> None
     assert not proof.advance(run, READ), "nobody has counted again yet"
     run.apply_fact(0, RunFact(a_count(accepted=2), ASKED))
     assert not proof.advance(run, READ), "one shard is missing"
-    answered(run)
+    count_again(run)
 
     assert proof.advance(run, READ)
     assert proof.is_complete
@@ -175,7 +175,7 @@ def test_a_shard_that_counts_otherwise_begins_the_proof_again(changes: dict[str,
     run = a_run(RunFact(a_count()), RunFact(a_count()))
     proof = drained(run)
     proof.note_round(ASKED, 0.0)
-    answered(run, **changes)
+    count_again(run, **changes)
     for _ in range(6):
         proof.advance(run, READ)
 
@@ -183,15 +183,15 @@ def test_a_shard_that_counts_otherwise_begins_the_proof_again(changes: dict[str,
     assert proof.needs_round(LONGEST_PAUSE_SECONDS)
     again = CountRound(7, 2)
     proof.note_round(again, LONGEST_PAUSE_SECONDS)
-    answered(run, again)
+    count_again(run, again)
     assert proof.advance(run, READ)
     assert proof.is_complete
 
 
-def test_answers_to_another_round_prove_nothing() -> None:
+def test_counts_of_another_round_prove_nothing() -> None:
     """They may have been counted before the offsets of this proof were read."""
     run = a_run(RunFact(a_count()), RunFact(a_count()))
-    answered(run, CountRound(6, 3))
+    count_again(run, CountRound(6, 3))
     proof = drained(run)
     proof.note_round(ASKED, 0.0)
 
@@ -207,7 +207,7 @@ def test_rounds_of_a_run_that_is_not_over_become_rare() -> None:
             asked += 1
             wanted = CountRound(7, asked)
             proof.note_round(wanted, now)
-            answered(run, wanted, accepted=asked)
+            count_again(run, wanted, accepted=asked)
         proof.advance(run, READ)
 
     assert not proof.is_complete

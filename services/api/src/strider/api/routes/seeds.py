@@ -74,6 +74,10 @@ def _described(hint: Any) -> dict[str, Any]:
 
 SENDER: Final = "api"
 
+CLOSE_ELSEWHERE: Final = (
+    "close: the API submits URLs only; close a run with `strider runs close`, or by a message on Kafka"
+)
+
 SEEDS_PER_YIELD: Final = 16
 """Seeds after which other requests are served: the patterns of each need up to a millisecond to compile."""
 
@@ -127,6 +131,8 @@ class SeedSubmission:
             seed = self.read(sent.document)
         except DecodeError as failure:
             return refused(sent.url, failure.reason, failure.detail), None
+        if seed.close:
+            return refused(sent.url, BAD_SEED, CLOSE_ELSEWHERE), None
         result = validate_seed(seed, sender=self.rules.sender, allow_private=self.rules.allow_private)
         if not result.accepted:
             return result, None

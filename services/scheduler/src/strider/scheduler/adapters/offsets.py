@@ -1,4 +1,4 @@
-"""Offsets of the pipeline's consumer groups, for backpressure, lost pages and the end of runs.
+"""Offsets of consumer groups, for backpressure, lost pages and the end of runs.
 
 Reads committed offsets first and log ends after that, so a backlog may be overestimated but never missed.
 """

@@ -1,4 +1,4 @@
-"""Record commands, used-up budgets and ended runs on job-commands, and delete those that have ended.
+"""Record commands, used-up budgets and ended runs on job-commands; delete old ones.
 
 Commands of earlier versions, claims to budgets, and ends of runs are on job-events, which retention deletes.
 What follows from them is recorded here before that. Every scheduler may record a used-up budget, as it cannot

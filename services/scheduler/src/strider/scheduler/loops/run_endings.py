@@ -1,4 +1,4 @@
-"""End runs: publish what their shards have, prove that nothing is open, publish `run_completed` once.
+"""End runs: publish counts, prove that nothing is open, publish `run_completed` once.
 
 One loop for all owned shards, which does nothing while no run is to end. Each shard publishes its count of
 such a run once it has nothing open, and again in each round that is wanted (`core/runs/ending_runs.py`). The
@@ -40,8 +40,7 @@ from strider.scheduler.core.runs.ending_runs import (
 )
 from strider.scheduler.core.runs.run_proof import RunProof, completion_event
 from strider.scheduler.ports import CompletionOffsetSource, FrontierLogReader, SchedulerMeter
-from strider.scheduler.shard.run_counts import count_runs
-from strider.scheduler.shard.run_tallies import tally_runs
+from strider.scheduler.shard.run_counts import count_runs, tally_runs
 from strider.scheduler.shard.shard import OwnedShard
 
 INTERVAL_SECONDS: Final = 1.0
@@ -173,7 +172,7 @@ class RunEndingLoop:
             ]
             if not any(steps):
                 break
-        await self._ask_for_counts(own)
+        await self._request_counts(own)
         for run, shard in own:
             if self._proofs[run.execution_id][1].is_complete:
                 await self._complete(run, shard)
@@ -186,7 +185,7 @@ class RunEndingLoop:
             self._proofs[run.execution_id] = shard, proof
         return proof
 
-    async def _ask_for_counts(self, own: Sequence[tuple[EndingRun, OwnedShard]]) -> None:
+    async def _request_counts(self, own: Sequence[tuple[EndingRun, OwnedShard]]) -> None:
         now, now_ms = self._clock.monotonic(), epoch_ms(self._clock)
         shards = {run.execution_id: shard for run, shard in own}
         asked: list[tuple[RunProof, CountRound]] = []

@@ -1,15 +1,30 @@
-"""Count the entries of runs in an owned shard."""
+"""Count the entries of runs in an owned shard: open, accepted, and closed by reason.
+
+Open and accepted entries are counters of the working set. Closed ones are tallied from the frontier log, in
+one pass for all runs that end at a time: an entry has one record there, so nothing has to be counted while a
+page is processed, and no crash, rebuild or takeover changes the result. It is exact where the run does not
+change during the pass, which the proof of its end shows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Final
 
+from strider.contracts.generated.enums import EntryReason
 from strider.frontier.models import RunEntryCounts
 from strider.frontier.ports import ShardNotReady
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.scheduler.core.runs.completion import ShardRunCount
+from strider.scheduler.core.runs.ending_runs import RunTally
+from strider.scheduler.ports import ClosedEntry, FrontierLogReader
 
 from .shard import OwnedShard
+
+PAGE_REASONS: Final = frozenset({EntryReason.SETTLED, EntryReason.REJECTED})
+"""Close reasons of entries whose page was fetched and parsed."""
 
 
 async def read_run_counts(shard: OwnedShard) -> Mapping[str, RunEntryCounts] | None:
@@ -52,3 +67,42 @@ async def count_runs(shard: OwnedShard, execution_ids: Iterable[str]) -> Mapping
 
 def _count_version(shard: OwnedShard) -> tuple[int, int]:
     return shard.epoch, shard.rebuilt_at_ms
+
+
+@dataclass(slots=True)
+class _Tally:
+    outcomes: dict[str, int] = field(default_factory=dict)
+    pages: int = 0
+    bytes: int = 0
+    began_ms: int = 0
+    jobs: set[str] = field(default_factory=set)
+
+    def add(self, entry: ClosedEntry) -> None:
+        reason = entry.template.reason
+        self.outcomes[reason] = self.outcomes.get(reason, 0) + 1
+        self.pages += reason in PAGE_REASONS
+        self.bytes += entry.body_bytes
+        self.jobs.add(entry.template.job_id)
+        if (began_ms := entry.discovered_at_ms) and not 0 < self.began_ms < began_ms:
+            self.began_ms = began_ms
+
+
+async def tally_runs(
+    log_reader: FrontierLogReader, shard: int, runs: AbstractSet[str]
+) -> Mapping[str, RunTally]:
+    """Return the tallies of some runs in a shard."""
+    tallies = {run: _Tally() for run in runs}
+    async for batch in log_reader.read_entries(shard):
+        for entry in batch.closed:
+            if (tally := tallies.get(entry.template.execution_id)) is not None:
+                tally.add(entry)
+    return {
+        run: RunTally(
+            tally.outcomes,
+            tally.pages,
+            tally.bytes,
+            tally.began_ms,
+            min(tally.jobs) if len(tally.jobs) == 1 else "",
+        )
+        for run, tally in tallies.items()
+    }

@@ -118,8 +118,9 @@ class CommandTable:
     ) -> list[str]:
         """Return the keys of commands that have ended, in the order in which they may be deleted.
 
-        Raw runs that have ended need not be as old: `raw_before_ms`. `held_runs` are paused, or have not ended since they were closed. The strictest record of a run comes
-        last: whatever a crash leaves is as strict as before, and no run ends twice.
+        Raw runs that have ended need not be as old: `raw_before_ms`. `held_runs` are paused, or have not
+        ended since they were closed. The strictest record of a run comes last: whatever a crash leaves is as
+        strict as before, and no run ends twice.
         """
         kept_runs = open_runs | set(held_runs)
         ended = [

@@ -1,4 +1,4 @@
-"""Runs that are to end, as job-commands and job-events have them, and what each shard has of them.
+"""Runs that are to end, and the count of each shard, by job-commands and job-events.
 
     close, cancel     a sender or an operator has ended the run: it is complete once nothing of it is open
     run_counted       what a shard had of the run when it had nothing open
@@ -65,7 +65,7 @@ NO_TALLY: Final = RunTally()
 
 @dataclass(frozen=True, slots=True)
 class RunFact:
-    """What a shard has published of a run."""
+    """Count of a run that a shard has published."""
 
     count: ShardRunCount
     round: CountRound = NO_ROUND
@@ -92,7 +92,7 @@ class EndingRun:
         fact = last or self.facts.get(shard)
         return fact is None or self.wanted_round not in {NO_ROUND, fact.round}
 
-    def has_answered(self, asked: CountRound, shards: int) -> bool:
+    def has_counted(self, asked: CountRound, shards: int) -> bool:
         """Whether every shard has counted in a round."""
         return all((fact := self.facts.get(shard)) and fact.round == asked for shard in range(shards))
 

@@ -55,7 +55,7 @@ class RunProof:
         """Advance by what was read since the last call; return whether that changed the phase."""
         phase, counts = self._proof.phase, run.counts
         is_unchanged = counts == self._proof.quiet_counts
-        if phase is CompletionPhase.DRAINED and is_unchanged and not self._is_answered(run):
+        if phase is CompletionPhase.DRAINED and is_unchanged and not self._is_counted(run):
             return False
         if phase is CompletionPhase.DRAINED and not is_unchanged:
             self._round = NO_ROUND
@@ -81,8 +81,8 @@ class RunProof:
         self._next_round_at = now + self._pause_seconds
         self._pause_seconds = min(2 * self._pause_seconds, LONGEST_PAUSE_SECONDS)
 
-    def _is_answered(self, run: EndingRun) -> bool:
-        return self._round != NO_ROUND and run.has_answered(self._round, self._shards)
+    def _is_counted(self, run: EndingRun) -> bool:
+        return self._round != NO_ROUND and run.has_counted(self._round, self._shards)
 
 
 def completion_event(run: EndingRun, control: RunControl, *, now_ms: int) -> JobEvent:

@@ -21,10 +21,9 @@ import pytest
 from strider.contracts.generated.topics import JOB_EVENTS
 from strider.testing.owner import OWNER_KEY
 from strider.testing.site import EXCLUDED, ServedSite, SiteShape, serve_site
+from tests.e2e.checks import assert_only_known_urls_were_asked, assert_polite
+from tests.e2e.pipeline import DELAY_SECONDS, Ring
 from tests.processes.waiting import until
-
-from .checks import assert_only_known_urls_were_asked, assert_polite
-from .pipeline import DELAY_SECONDS, Ring
 
 SHAPE = SiteShape(hosts=2, pages_per_host=6, has_excluded=True)
 END_SECONDS = 240.0

@@ -17,12 +17,11 @@ from strider.messaging.inprocess import simulate
 from strider.messaging.ports import Record
 from strider.scheduler.core.runs.ending_runs import proving_shard
 from strider.scheduler.loops.run_endings import RAW_RUNS_PER_PASS
-
-from .checks import check_politeness, check_visits
-from .commands import a_command
-from .pipeline import SHARDS
-from .web import Host, Page, Web, a_web
-from .world import SEEDS_GROUP, SPEC, SchedulerInstance, SimulatedWorld
+from tests.unit.scheduler.simulation.checks import check_politeness, check_visits
+from tests.unit.scheduler.simulation.commands import a_command
+from tests.unit.scheduler.simulation.pipeline import SHARDS
+from tests.unit.scheduler.simulation.web import Host, Page, Web, a_web
+from tests.unit.scheduler.simulation.world import SEEDS_GROUP, SPEC, SchedulerInstance, SimulatedWorld
 
 END_SECONDS = 3_000
 SITE = "www.site.test"

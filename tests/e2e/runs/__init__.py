@@ -1,0 +1,1 @@
+"""Runs of the whole pipeline: how they end."""

@@ -1,0 +1,1 @@
+"""Runs end once, in simulated crawls."""
