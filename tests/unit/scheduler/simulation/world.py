@@ -25,6 +25,7 @@ from strider.contracts.generated.topics import (
     PAGES_SETTLED,
     SCHEDULER_DLQ,
     SCHEMAS,
+    SEEDS_OWNED,
     SEEDS_SUBMITTED,
     SOURCES,
     URLS_DECIDED,
@@ -69,6 +70,7 @@ TOPICS = (
     PAGES_SETTLED,
     SCHEDULER_DLQ,
     SCHEMAS,
+    SEEDS_OWNED,
     SEEDS_SUBMITTED,
     SOURCES,
     URLS_DECIDED,
@@ -168,6 +170,7 @@ class SimulatedWorld:
         self.broker.start_group(GROUP, [LINKS_DISCOVERED.name, FETCHES_COMPLETED.name, PAGES_SETTLED.name])
         self.broker.start_group("fetcher", [FETCH_REQUESTS.name])
         self.broker.start_group(SEEDS_GROUP, [SEEDS_SUBMITTED.name])
+        self.broker.start_group("link-ingestion-owned-seeds", [SEEDS_OWNED.name])
         self.bus = InProcessBus(self.broker)
         self.pipeline = SimulatedPipeline(
             self.web,
