@@ -12,14 +12,14 @@ from typer.testing import CliRunner
 from strider.cli.app import app
 from strider.cli.commands.frontier import absent_text
 from strider.cli.commands.hosts import host_lines, idle_delay_seconds, unblocked_text
-from strider.cli.commands.runs import RunView, shown_fields
+from strider.cli.commands.runs import RunView, run_view, shown_fields
 from strider.cli.explain.decision_steps import run_state_name
 from strider.cli.explain.facts import delay_text
-from strider.contracts.generated.events import CrawlSpecDeclared, HostRecorded
+from strider.contracts.generated.events import CrawlSpecDeclared, HostRecorded, JobEvent
 from strider.frontier.models import HostPace
 from strider.frontier.redis.admin import ABSENT, READY, ShardState
-from strider.frontier.redis.inspection import HostGroupSnapshot
-from strider.scheduler.core.runs.control import RunState
+from strider.frontier.redis.inspection import HostGroupSnapshot, RunSnapshot
+from strider.scheduler.core.runs.control import RunControl, RunState
 
 
 @pytest.fixture(autouse=True)
@@ -109,6 +109,26 @@ def test_a_run_is_shown_in_the_words_of_the_glossary() -> None:
     assert shown["run (execution_id)"] == "run-1"
     assert shown["state"] == "running"
     assert "execution_id" not in shown
+
+
+@pytest.mark.parametrize(
+    ("commands", "state", "by"),
+    [
+        ([], "running", ""),
+        (["close"], "closed", "ann"),
+        (["close", "pause"], "paused", "ann"),
+        (["close", "run_completed"], "completed", "ann"),
+        (["close", "cancel", "run_completed"], "cancelled", "ann"),
+    ],
+)
+def test_the_state_of_a_run_says_whether_it_will_end(commands: list[str], state: str, by: str) -> None:
+    control = RunControl()
+    for what in commands:
+        about = {"is_wish": what != "run_completed", "at_ms": 1, "by": "ann", "execution_id": "run-1"}
+        control.apply(JobEvent(what, what, **about))
+    shown = run_view(RunSnapshot("run-1", "job", (), open=2, accepted=5), control)
+
+    assert (shown.state, shown.by) == (state, by)
 
 
 def test_of_an_unknown_host_nothing_is_shown() -> None:

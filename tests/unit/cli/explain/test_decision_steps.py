@@ -58,6 +58,8 @@ def test_every_command_about_a_run_is_shown(standing: RunState) -> None:
     orders = RunControl()
     if standing is RunState.SPENT:
         orders.mark_budget_exhausted(ENTRY.execution_id, ENTRY.crawl_spec_id, "pages")
+    elif standing is RunState.COMPLETED:
+        orders.apply(JobEvent("1", "run_completed", False, 0, "", execution_id=ENTRY.execution_id))
     else:
         orders.apply(JobEvent("1", _WISHES[standing], True, 0, "", job_id="job"))
     known = replace(evidence(ENTRY.url), entry=ENTRY, run_control=orders)

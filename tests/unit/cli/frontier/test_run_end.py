@@ -56,9 +56,10 @@ def test_the_first_end_of_a_run_counts_and_a_missing_one_is_waited_for() -> None
         waiting = asyncio.create_task(reader.wait_for(["old", "spring", "later"]))
         await asyncio.sleep(5)
         assert not waiting.done()
-        broker.is_available = False
+        broker.set_unavailable("no broker")
         await asyncio.sleep(5)
-        broker.is_available = True
+        assert not waiting.done()
+        broker.set_available()
         put(broker, JOB_EVENTS, an_end("later"))
         ends = await waiting
         await reader.close()

@@ -322,10 +322,11 @@ async def _load_runs(target: BrokerTarget) -> tuple[list[RunView], RunsSnapshot]
 
 
 def _run_views(glance: RunsSnapshot, orders: RunControl) -> list[RunView]:
-    return [_run_view(run, orders) for run in glance.runs.values()]
+    return [run_view(run, orders) for run in glance.runs.values()]
 
 
-def _run_view(run: RunSnapshot, orders: RunControl) -> RunView:
+def run_view(run: RunSnapshot, orders: RunControl) -> RunView:
+    """Return a run as it is printed: its counts, and its state by all commands."""
     order = orders.directive_for(run.job_id, run.execution_id)
     state, closing = run_state_name(order.state), orders.closing_of(run.execution_id)
     if closing is not None and order.state is RunState.RUNS:
