@@ -121,7 +121,7 @@ def test_a_run_is_shown_in_the_words_of_the_glossary() -> None:
         (["close", "cancel", "run_completed"], "cancelled", "ann"),
     ],
 )
-def test_the_state_of_a_run_says_whether_it_will_end(commands: list[str], state: str, by: str) -> None:
+def test_the_state_of_a_run_shows_whether_it_will_end(commands: list[str], state: str, by: str) -> None:
     control = RunControl()
     for what in commands:
         about = {"is_wish": what != "run_completed", "at_ms": 1, "by": "ann", "execution_id": "run-1"}
@@ -129,6 +129,14 @@ def test_the_state_of_a_run_says_whether_it_will_end(commands: list[str], state:
     shown = run_view(RunSnapshot("run-1", "job", (), open=2, accepted=5), control)
 
     assert (shown.state, shown.by) == (state, by)
+
+
+def test_a_run_that_senders_share_is_not_closed() -> None:
+    """Every later seed of the day without a job would be refused."""
+    refused = CliRunner().invoke(app, ["runs", "close", "adhoc-20261120-0123456789ab"])
+
+    assert refused.exit_code == 2
+    assert "which senders share" in refused.stderr
 
 
 def test_of_an_unknown_host_nothing_is_shown() -> None:

@@ -85,9 +85,7 @@ def test_a_broker_without_the_topics_is_reported() -> None:
     ],
     ids=["completed", "cancelled", "nothing accepted"],
 )
-def test_the_exit_code_tells_a_run_that_crawled_from_one_that_did_not(
-    ends: list[JobEvent], code: CommandExit
-) -> None:
+def test_the_exit_code_shows_whether_the_run_has_crawled(ends: list[JobEvent], code: CommandExit) -> None:
     assert end_exit_code({end.execution_id: end for end in ends}) is code
 
 

@@ -125,6 +125,11 @@ def logs(
 @app.command("close")
 def close_run(run_id: Run, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
     """Close a run: no more seeds of it come, and it ends when nothing of it is open."""
+    if run_id.startswith(f"{ADHOC_JOB_ID}-"):
+        fail(
+            f"{run_id} is a run of {ADHOC_JOB_ID}, which senders share: name a run of your own with --run",
+            CommandExit.USAGE,
+        )
     result = run_with_broker(bootstrap, lambda target: _close(target, run_id))
     if as_json:
         print_json(result)

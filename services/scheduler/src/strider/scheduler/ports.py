@@ -58,10 +58,10 @@ class FrontierLog(Protocol):
     ) -> None:
         """Write in one transaction, and return once it is committed. Raises Unavailable or Fenced."""
 
-    async def publish_fact(self, fact: JobEvent) -> None:
-        """Publish on job-events, in a transaction of its own: a fenced owner publishes nothing.
+    async def publish_facts(self, facts: Sequence[JobEvent]) -> None:
+        """Publish on job-events, in the shard's transactions: a fenced owner publishes nothing.
 
-        Raises Unavailable where it is not known whether it was published.
+        Raises Unavailable where it is not known whether they were published.
         """
 
     async def close(self) -> None:

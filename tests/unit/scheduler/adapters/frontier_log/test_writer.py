@@ -26,11 +26,11 @@ def test_a_fact_is_published_by_the_owner_of_the_shard_alone() -> None:
         bus = InProcessBus(broker)
         logs = TopicFrontierLogs(bus, codec, commit_interval_seconds=0.25)
         first = await logs.take_over(1)
-        await first.publish_fact(a_fact("a"))
+        await first.publish_facts([a_fact("a")])
         second = await logs.take_over(1)
         with pytest.raises(ShardFenced):
-            await first.publish_fact(a_fact("b"))
-        await second.publish_fact(a_fact("c"))
+            await first.publish_facts([a_fact("b")])
+        await second.publish_facts([a_fact("c")])
         feed = JobEventFeed(bus, codec)
         return [event.execution_id for event in await feed.read_to_end()]
 

@@ -11,8 +11,7 @@ from .raw_backlog import Offsets, RawSeedBacklog
 from .raw_seeds import DEFAULT_LIMITS, RawSeedLimits
 from .redaction import redact_seed
 from .refusal_events import RefusedSeed, link_refusals_event, seed_refusal_events
-from .run_closings import ClosedRun, close_run
-from .seeds import AcceptedSeed, SeedRules, accept_seed, refuse_headers
+from .seeds import AcceptedSeed, ClosedRun, SeedRules, accept_seed, close_run, refuse_headers
 from .settlement import LinkCounts, settle, settle_closed, settle_rejected, settle_undecodable
 from .spec_rules import SpecRules, compile_rules, unknown_rules
 from .traps import TrapDetector

@@ -12,11 +12,12 @@ is one event for each run, whatever was killed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from strider.contracts.generated.topics import JOB_EVENTS
+from strider.contracts.generated.events import JobEvent
+from strider.contracts.generated.topics import JOB_COMMANDS, JOB_EVENTS
 from strider.contracts.seed_names import is_raw_name
 from strider.messaging.effects import Publish
 from strider.messaging.errors import ShardFenced, Unavailable
@@ -173,9 +174,9 @@ class RunEndingLoop:
             if not any(steps):
                 break
         await self._request_counts(own)
-        for run, shard in own:
-            if self._proofs[run.execution_id][1].is_complete:
-                await self._complete(run, shard)
+        complete = [(run, shard) for run, shard in own if self._proofs[run.execution_id][1].is_complete]
+        if complete:
+            await self._complete(complete)
 
     def _proof_of(self, run: EndingRun, shard: OwnedShard, seeds_end: Mapping[object, int]) -> RunProof:
         """Return the proof in progress; one of an earlier time of the shard here is begun again."""
@@ -199,24 +200,40 @@ class RunEndingLoop:
         for proof, wanted in asked:
             proof.note_round(wanted, now)
 
-    async def _complete(self, run: EndingRun, shard: OwnedShard) -> None:
-        """Publish the end of a run, unless it is published already."""
-        epoch = shard.epoch
+    async def _complete(self, complete: Sequence[tuple[EndingRun, OwnedShard]]) -> None:
+        """Publish the ends of runs, unless they are published already."""
+        epochs = {shard.number: shard.epoch for _, shard in complete}
         await self._catch_up()
-        # A commit of unknown outcome is decided before the shard gets its next epoch, and read after that.
-        is_owned = shard in self._owned_shards() and shard.epoch == epoch
-        if self._run_control.is_completed(run.execution_id) or not is_owned:
-            return
-        ended = completion_event(run, self._run_control, now_ms=epoch_ms(self._clock))
+        by_shard: dict[int, list[EndingRun]] = {}
+        for run, shard in complete:
+            by_shard.setdefault(shard.number, []).append(run)
+        ended: list[JobEvent] = []
+        for shard in {shard.number: shard for _, shard in complete}.values():
+            # A commit of unknown outcome is decided before the shard gets its next epoch.
+            if shard in self._owned_shards() and shard.epoch == epochs[shard.number]:
+                ended += await self._publish_ends(shard, by_shard[shard.number])
+        # Retention deletes them from job-events.
+        await self._publisher.publish([Publish(JOB_COMMANDS, each) for each in ended])
+        await self._catch_up()
+
+    async def _publish_ends(self, shard: OwnedShard, runs: Iterable[EndingRun]) -> Sequence[JobEvent]:
+        """Publish the ends of runs in the transactions of their shard; return those that were published."""
+        now_ms = epoch_ms(self._clock)
+        ended = [
+            completion_event(run, self._run_control, now_ms=now_ms)
+            for run in runs
+            if not self._run_control.is_completed(run.execution_id)
+        ]
         try:
-            await shard.log.publish_fact(ended)
+            await shard.log.publish_facts(ended)
         except ShardFenced:
-            return  # the shard has a newer owner, which proves the end again
-        self._meter.count_completed_run()
-        names = {"job_id": ended.job_id, "execution_id": ended.execution_id}
-        counts = dict(ended.counts)
-        _log.emit(log_events.RUN_COMPLETED, **names, pages=ended.pages, seconds=ended.seconds, counts=counts)
-        await self._catch_up()
+            return ()  # the shard has a newer owner, which proves the ends again
+        for each in ended:
+            self._meter.count_completed_run()
+            names = {"job_id": each.job_id, "execution_id": each.execution_id}
+            sizes = {"pages": each.pages, "seconds": each.seconds}
+            _log.emit(log_events.RUN_COMPLETED, **names, **sizes, counts=dict(each.counts))
+        return ended
 
 
 def _is_quiet(count: ShardRunCount) -> bool:

@@ -63,12 +63,16 @@ class TopicFrontierLog:
         for commit in dict.fromkeys(waiting):
             await commit
 
-    async def publish_fact(self, fact: JobEvent) -> None:
+    async def publish_facts(self, facts: Sequence[JobEvent]) -> None:
         """Publish on job-events in the shard's transactions, at once."""
-        record = RawRecord(JOB_EVENTS.key_of(fact), self._codec.encode(JOB_EVENTS, fact).value)
-        committed = self._writer.append(JOB_EVENTS.name, _JOB_EVENTS_PARTITION, record)
-        await self._writer.flush()
-        await committed
+        records = [
+            RawRecord(JOB_EVENTS.key_of(fact), self._codec.encode(JOB_EVENTS, fact).value) for fact in facts
+        ]
+        waiting = [self._writer.append(JOB_EVENTS.name, _JOB_EVENTS_PARTITION, record) for record in records]
+        if waiting:
+            await self._writer.flush()
+        for commit in dict.fromkeys(waiting):
+            await commit
 
     async def close(self) -> None:
         """Commit what is open, and write no more."""
