@@ -278,6 +278,15 @@ async def test_each_seed_of_many_has_its_result(world: World, client: httpx.Asyn
     assert [seed.url for seed in world.door.submitted] == ["https://a.test/x"]
 
 
+async def test_a_run_is_not_closed_by_the_way(world: World, client: httpx.AsyncClient) -> None:
+    """Its seeds may be on their way to the topic: the refusal names what closes a run."""
+    answer = await client.post("/api/v1/seeds", json=[{"run": "spring", "close": True}])
+
+    assert answer.status_code == 422
+    assert "strider runs close" in answer.json()["seeds"][0]["detail"]
+    assert world.door.submitted == []
+
+
 @pytest.mark.req("S4.1.5")
 async def test_urls_of_one_batch_may_have_different_priorities(
     world: World, client: httpx.AsyncClient
