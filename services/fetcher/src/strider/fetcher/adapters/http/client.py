@@ -167,7 +167,7 @@ def open_fetch_client(
     """Build a client from the settings; nothing is opened before the first request.
 
     `process_name` must be unique to this process. `cookie_store` keeps the cookies of runs that use a jar;
-    without it memory does. `decrypt_header` has the keys of personal headers. With `hosts` senders share memory.
+    without it memory does. `decrypt_header` has the keys of personal headers, `hosts` the shares of senders.
     """
     guard = AddressGuard(address_policy_of(settings), has_contact=bool(settings.crawl.contact))
     resolver = _resolver(settings, guard, clock=clock)
