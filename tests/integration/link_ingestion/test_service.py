@@ -35,6 +35,7 @@ from strider.contracts.partitioning import shard_of_host
 from strider.frontier.models import RefusedFingerprint
 from strider.frontier.redis.working_set import RedisWorkingSet
 from strider.link_ingestion import log_events
+from strider.messaging.effects import GivenUp
 from strider.runtime.clocks import SystemClock
 from strider.storage.job_logs import RedisJobLogs
 from strider.storage.redis import RedisOptions, connect
@@ -209,7 +210,7 @@ def test_a_list_whose_end_was_given_up_is_settled_behind_its_parts(
     last = a_page(**known, part=20)
     validator = Validator(ValidationRules(), PageSplicer(CODEC), now_ms=lambda: 9)
     record = ARecord(b"junk", (*PAGES_PARSED.headers_of(last), *LAST_PART_HEADERS))
-    effects = asyncio.run(validator.on_given_up(record, "bad_magic"))
+    effects = asyncio.run(validator.on_given_up(record, GivenUp("bad_magic")))
     (rejection,), (closes,) = effects.publish, effects.publish_last
     other = replace(rejection.event, url_key="ff" * 32, job_id="j3")
 

@@ -16,7 +16,7 @@ from strider.contracts.generated.topics import FETCH_REQUESTS, FETCHES_COMPLETED
 from strider.fetcher.adapters.state.body_budget import BodyBudget, BodyHold
 from strider.fetcher.core import FailedFetch, FetchedResponse, FinishedRequest, RedirectRules
 from strider.fetcher.topology import CONSUMES, PRODUCES, Fetcher
-from strider.messaging.effects import NO_EFFECTS, Effects, Publish
+from strider.messaging.effects import NO_EFFECTS, Effects, GivenUp, Publish
 from strider.messaging.errors import Unavailable
 
 from .builders import TRACE, ManualClock, a_request, a_response
@@ -190,7 +190,7 @@ async def test_a_request_in_the_dead_letters_is_completed_as_crashed() -> None:
     """Its lease would otherwise block its host until it expires."""
     value = CODEC.encode(FETCH_REQUESTS, a_request()).value
 
-    effects = await Scene().fetcher.on_given_up(Message(value), "handler_crashed")  # type: ignore[arg-type]
+    effects = await Scene().fetcher.on_given_up(Message(value), GivenUp("handler_crashed"))  # type: ignore[arg-type]
 
     completed = effects.publish_last[0].event  # type: ignore[union-attr]
     told = (completed.lease_id, completed.outcome, completed.before_connect, completed.error_message)
@@ -198,4 +198,4 @@ async def test_a_request_in_the_dead_letters_is_completed_as_crashed() -> None:
 
 
 async def test_an_undecodable_dead_letter_publishes_nothing() -> None:
-    assert await Scene().fetcher.on_given_up(Message(b"bad"), "bad_magic") == NO_EFFECTS  # type: ignore[arg-type]
+    assert await Scene().fetcher.on_given_up(Message(b"bad"), GivenUp("bad_magic")) == NO_EFFECTS  # type: ignore[arg-type]

@@ -211,8 +211,15 @@ class World:
             for url, reason in zip(event.urls, event.reasons, strict=True)
         }
 
+    def decided_details(self) -> dict[str, str]:
+        return {
+            url: detail
+            for event in self.events(URLS_DECIDED)
+            for url, detail in zip(event.urls, event.details, strict=True)
+        }
+
     def details(self) -> set[str]:
-        return {detail for event in self.events(URLS_DECIDED) for detail in event.details}
+        return set(self.decided_details().values())
 
     def committed(self, topic: Topic[Any], group: str) -> int:
         offsets = self.broker.group(group).committed

@@ -12,7 +12,7 @@ import pytest
 from strider.contracts.generated.events import CrawlSpecDeclared, PageFetched, PageRejected
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED, PAGES_REJECTED
 from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS, closing_headers
-from strider.messaging.effects import NO_EFFECTS, Publish
+from strider.messaging.effects import NO_EFFECTS, GivenUp, Publish
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Record
 from strider.parser.adapters.object_bodies import MissingBodyStore
@@ -139,7 +139,7 @@ HEADERS = PAGES_FETCHED.headers_of(a_page())
 
 
 async def test_a_page_that_is_given_up_is_rejected_from_its_headers() -> None:
-    effects = await a_parser().on_given_up(ARecord(b"\xc3\x01junk", HEADERS), "handler_timeout")
+    effects = await a_parser().on_given_up(ARecord(b"\xc3\x01junk", HEADERS), GivenUp("handler_timeout"))
 
     rejected = PageRejected(
         url_key="ab" * 32,
@@ -161,14 +161,14 @@ async def test_a_page_that_is_given_up_is_rejected_from_its_headers() -> None:
 
 
 async def test_an_unread_page_has_no_parts_to_close_behind() -> None:
-    (said,) = (await a_parser().on_given_up(ARecord(b"junk", HEADERS), "bad_magic")).publish_last
+    (said,) = (await a_parser().on_given_up(ARecord(b"junk", HEADERS), GivenUp("bad_magic"))).publish_last
 
     assert (said.topic, said.event.rejection_reason) == (PAGES_REJECTED, "unreadable_message")
     assert said.headers == ()
 
 
 async def test_a_message_without_page_headers_is_only_a_dead_letter() -> None:
-    assert await a_parser().on_given_up(ARecord(b"junk"), "bad_magic") is NO_EFFECTS
+    assert await a_parser().on_given_up(ARecord(b"junk"), GivenUp("bad_magic")) is NO_EFFECTS
 
 
 def test_pages_that_take_all_of_their_time_do_not_time_out_those_behind_them() -> None:

@@ -13,7 +13,7 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageRejected, PageValidated, Verdict
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_REJECTED, PAGES_VALIDATED
 from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS, closing_headers
-from strider.messaging.effects import NO_EFFECTS, Effects, Publish
+from strider.messaging.effects import NO_EFFECTS, Effects, GivenUp, Publish
 from strider.validator import log_events
 from strider.validator.adapters import PageSplicer
 from strider.validator.core import ValidationRules
@@ -160,7 +160,7 @@ async def test_a_rejection_carries_every_identifying_field() -> None:
 async def test_a_page_in_the_dead_letters_is_rejected_from_its_headers() -> None:
     record = ARecord(b"junk", PAGES_PARSED.headers_of(a_page()))
 
-    effects = await a_validator().on_given_up(record, "bad_magic")
+    effects = await a_validator().on_given_up(record, GivenUp("bad_magic"))
 
     event = effects.publish_last[0].event  # type: ignore[union-attr]
     assert (event.rejected_by, event.rejection_reason, event.fetch_sequence, event.url) == (
@@ -178,7 +178,7 @@ async def test_a_part_with_successors_settles_nothing() -> None:
 
     (said,) = effects.publish
     assert said.headers == MORE_PARTS_HEADERS
-    assert await a_validator().on_given_up(record, "bad_magic") is NO_EFFECTS
+    assert await a_validator().on_given_up(record, GivenUp("bad_magic")) is NO_EFFECTS
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ async def test_the_closing_event_follows_the_parts_on_their_topic(record_headers
     page = a_page(document_kind="sitemap", outcome=outcome)
     record = ARecord(None, (*PAGES_PARSED.headers_of(page), *record_headers))
     if outcome == "parsed":
-        effects = await a_validator().on_given_up(record, "bad_magic")
+        effects = await a_validator().on_given_up(record, GivenUp("bad_magic"))
     else:
         effects = await a_validator().on_page_parsed(page, record)
 
@@ -221,4 +221,4 @@ async def test_the_header_of_the_last_part_is_passed_on() -> None:
 
 
 async def test_a_foreign_record_stays_a_dead_letter() -> None:
-    assert await a_validator().on_given_up(ARecord(b"junk"), "bad_magic") is NO_EFFECTS
+    assert await a_validator().on_given_up(ARecord(b"junk"), GivenUp("bad_magic")) is NO_EFFECTS

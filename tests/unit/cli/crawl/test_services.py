@@ -8,6 +8,7 @@ from strider.contracts.avro.deferred_encoding import DeferredCodec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED
+from strider.messaging.effects import GivenUp
 from strider.messaging.inprocess.log import StoredRecord
 from strider.parser.adapters.workers.inline import InlinePageParser
 from strider.parser.core import ParseLimits
@@ -57,12 +58,12 @@ async def test_a_page_that_was_given_up_has_its_url() -> None:
         specs=None,  # type: ignore[arg-type]  # no page is read
         now_ms=lambda: 9,
     )
-    speak = RejectionWithUrl(parser.on_given_up, PAGES_FETCHED, CODEC)
+    rejection = RejectionWithUrl(parser.on_given_up, PAGES_FETCHED, CODEC)
     headers = PAGES_FETCHED.headers_of(page)
     record = record_of(PAGES_FETCHED, CODEC.encode(PAGES_FETCHED, page), headers)
 
-    (errors,) = (await speak(record, "handler_crashed")).publish
-    (unread,) = (await speak(record._replace(value=b"nothing"), "unreadable")).publish_last
+    (errors,) = (await rejection(record, GivenUp("handler_crashed"))).publish
+    (unread,) = (await rejection(record._replace(value=b"nothing"), GivenUp("unreadable"))).publish_last
 
     event = errors.event  # type: ignore[union-attr]  # an event, not bytes
     assert (event.url, event.depth, event.referrer) == (page.url, 2, "http://a.test/from")

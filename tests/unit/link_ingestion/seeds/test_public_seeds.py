@@ -91,6 +91,38 @@ def test_headers_without_content_stop_nothing() -> None:
     )
 
 
+@pytest.mark.fault("F22", part="a JSON seed with a mistake in one field")
+def test_a_seed_that_cannot_be_decoded_is_refused_by_the_name_of_its_field() -> None:
+    """Also beyond ten a second, where messages that fail for one reason share a dead letter."""
+    faults = [
+        (b'"maxdepth": 2', "unknown_field: 'maxdepth'; did you mean 'max_depth'?"),
+        (b'"max_depth": 11', "bad_value: max_depth is 11, expected 0 to 10"),
+        (b'"job_id": [1]', "wrong_type: job_id is a list, expected a text"),
+        (b'"headers": {"A\\u0000": "b"}', "bad_value: headers contains a NUL character"),
+        (
+            b'"headers": {"Authorization": ["s"]}',
+            "wrong_type: headers.Authorization is a list, expected a text",
+        ),
+        (b'"\\ud800": 1', "unknown_field: '\\ud800'; allowed: "),
+    ]
+    flood = [(b'"field%d": 1' % number, f"unknown_field: 'field{number}'; ") for number in range(FLOOD)]
+
+    async def scenario(world: World) -> None:
+        for number, (field, _) in enumerate([*faults, *flood]):
+            world.put(SEEDS_SUBMITTED, b'{"url": "https://h%d.test/", %b}' % (number, field))
+        world.start()
+        await world.drained()
+
+    world = play(scenario)
+    assert len(world.events(LINK_INGESTION_DLQ)) < FLOOD
+    details = {int(url[9:-6]): detail for url, detail in world.decided_details().items()}
+    assert sorted(details) == [*range(len(faults) + FLOOD)]
+    for number, (_, expected) in enumerate([*faults, *flood]):
+        assert details[number].startswith(expected), details[number]
+        assert "; it is kept as the dead letter of seeds-submitted[" in details[number]
+        assert len(details[number]) <= 500
+
+
 @pytest.mark.fault("F22", part="a header that marks a replay")
 def test_a_replayed_seed_is_refused_by_the_name_of_the_header() -> None:
     """A replay is for the read models, and seeds are for none; but nothing may vanish without a reason."""

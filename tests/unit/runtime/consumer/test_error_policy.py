@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from strider.contracts import EncodeError
-from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
+from strider.messaging.effects import NO_EFFECTS, Effects, GivenUp, Publish, Subscription
 from strider.messaging.errors import StartRefused, Unavailable
 from strider.messaging.inprocess import simulate
 from strider.messaging.ports import Header, OutgoingMessage, Record
@@ -110,8 +110,8 @@ def test_the_service_adds_effects_to_a_dead_letter() -> None:
         async def handle(_note: Note, _record: Record) -> Effects:
             raise ValueError("no")
 
-        async def last_words(record: Record, reason: str) -> Effects:
-            return Effects(publish=(Publish(CLOSINGS, Note("", f"{record.offset} {reason}")),))
+        async def last_words(record: Record, failure: GivenUp) -> Effects:
+            return Effects(publish=(Publish(CLOSINGS, Note("", f"{record.offset} {failure.reason}")),))
 
         loop = world.loop(Subscription(NOTES, handle), on_given_up=last_words)
         task = world.start(loop)
@@ -139,7 +139,7 @@ def test_failing_given_up_effects_cost_no_dead_letter(words: Effects | None) -> 
         async def handle(_note: Note, _record: Record) -> Effects:
             raise ValueError("no")
 
-        async def last_words(_record: Record, _reason: str) -> Effects:
+        async def last_words(_record: Record, _failure: GivenUp) -> Effects:
             if words is None:
                 raise KeyError("hook")
             return words
@@ -441,7 +441,7 @@ def test_unavailable_is_tried_again_wherever_it_is_raised(moment: str) -> None:
                 raise ValueError("no")
             return Effects(publish=(answer(note),), after_ack=redis.ask if moment == "remember" else None)
 
-        async def last_words(_record: Record, _reason: str) -> Effects:
+        async def last_words(_record: Record, _failure: GivenUp) -> Effects:
             await redis.ask()
             return NO_EFFECTS
 

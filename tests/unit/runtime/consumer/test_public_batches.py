@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from strider.contracts.generated.events import DeadLetter
-from strider.messaging.effects import Effects, Publish, Subscription
+from strider.messaging.effects import Effects, GivenUp, Publish, Subscription
 from strider.messaging.inprocess import simulate
 from strider.messaging.ports import OutgoingMessage, Record
 from strider.runtime.publishing.report_allowance import LETTERS, ReportAllowance
@@ -94,11 +94,11 @@ def test_the_service_adds_effects_for_every_message_of_a_shared_dead_letter() ->
         world = World(partitions=1)
         written: list[int] = []
 
-        async def last_words(record: Record, reason: str) -> Effects:
+        async def last_words(record: Record, failure: GivenUp) -> Effects:
             async def write() -> None:
                 written.append(record.offset)
 
-            say = Publish(CLOSINGS, Note("", f"{record.offset:03} {reason}"))
+            say = Publish(CLOSINGS, Note("", f"{record.offset:03} {failure.reason}"))
             return Effects(publish_last=(say,), after_ack=write)
 
         await world.write(*[b"bad"] * 100)

@@ -26,7 +26,7 @@ from strider.fetcher.settings import FetcherSettings
 from strider.frontier.memory.frontier import MemoryFrontier
 from strider.link_ingestion import topology as linking
 from strider.link_ingestion.options import IngestionPolicy
-from strider.messaging.effects import Effects, Publish, PublishRequest
+from strider.messaging.effects import Effects, GivenUp, Publish, PublishRequest
 from strider.messaging.ports import Bus, Clock, Randomness, Record, epoch_ms
 from strider.parser import topology as parsing
 from strider.parser.adapters.object_bodies import ObjectBodyStore
@@ -108,14 +108,14 @@ class RejectionWithUrl:
     A service of its own knows only the headers of a message that it gives up; here the event is at hand.
     """
 
-    def __init__(self, speak: OnGivenUp, topic: Topic[Any], codec: Codec) -> None:
-        self._on_given_up = speak
+    def __init__(self, on_given_up: OnGivenUp, topic: Topic[Any], codec: Codec) -> None:
+        self._on_given_up = on_given_up
         self._topic = topic
         self._codec = codec
 
-    async def __call__(self, record: Record, reason: str) -> Effects:
+    async def __call__(self, record: Record, failure: GivenUp) -> Effects:
         """Return the effects of the service, with the URL where the message can be decoded."""
-        effects = await self._on_given_up(record, reason)
+        effects = await self._on_given_up(record, failure)
         try:
             page = self._codec.decode(self._topic, record.value, record.headers)
         except DecodeError:
@@ -126,13 +126,17 @@ class RejectionWithUrl:
         return replace(effects, publish=published, publish_last=closed)
 
 
-def _with_page(say: PublishRequest, page: Any) -> PublishRequest:
-    if not isinstance(say, Publish) or not isinstance(say.event, PageRejected):
-        return say
+def _with_page(request: PublishRequest, page: Any) -> PublishRequest:
+    if not isinstance(request, Publish) or not isinstance(request.event, PageRejected):
+        return request
     event = replace(
-        say.event, url=page.url, depth=page.depth, referrer=page.referrer, fetched_at_ms=page.fetched_at_ms
+        request.event,
+        url=page.url,
+        depth=page.depth,
+        referrer=page.referrer,
+        fetched_at_ms=page.fetched_at_ms,
     )
-    return replace(say, event=event)
+    return replace(request, event=event)
 
 
 def make_link_ingestion(shared: SharedResources, config: ServiceConfig) -> PipelineService:

@@ -64,6 +64,16 @@ class Effects:
     """A word from a closed list of the service: it becomes a metric label."""
 
 
+@fast_dataclass(frozen=True, slots=True)
+class GivenUp:
+    """Why a message is dead-lettered, as the service that gives it up may report it."""
+
+    reason: str
+    """As in the dead letter: one of DECODE_REASONS, or what became of the handler."""
+    detail: str = ""
+    """What is wrong with the bytes; empty where they were decoded: errors of code may name what is secret."""
+
+
 DEAD_LETTERED = "dead_lettered"
 """Outcome of a message that was dead-lettered; set by the consumer loop only."""
 

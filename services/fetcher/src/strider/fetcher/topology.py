@@ -17,7 +17,7 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.generated.enums import ErrorClass
 from strider.contracts.generated.events import FetchCompleted, FetchRequested, PageFetched
 from strider.contracts.generated.topics import FETCH_REQUESTS, FETCHER_DLQ, FETCHES_COMPLETED, PAGES_FETCHED
-from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
+from strider.messaging.effects import NO_EFFECTS, Effects, GivenUp, Publish, Subscription
 from strider.messaging.ports import Clock, Record
 from strider.runtime.consumer.ports import DeadLetterBodyStore
 from strider.runtime.consumer.spec import ConsumerSettings
@@ -150,7 +150,7 @@ class Fetcher:
         self._unpublished.pop(lease, None)
         return effects
 
-    async def on_given_up(self, record: Record, reason: str) -> Effects:
+    async def on_given_up(self, record: Record, failure: GivenUp) -> Effects:
         """Publish the end of a request that went to the dead letters, so that its lease ends."""
         try:
             request = self._codec.decode(FETCH_REQUESTS, record.value, record.headers)
@@ -161,7 +161,7 @@ class Fetcher:
         if finished is not None:
             trace = finished.trace
             finished.held_body.release()
-        completed = build_crash_event(request, f"given up: {reason}", trace=trace)
+        completed = build_crash_event(request, f"given up: {failure.reason}", trace=trace)
         return Effects(publish_last=(Publish(FETCHES_COMPLETED, completed),), outcome=completed.outcome)
 
     async def _effects_of(

@@ -43,7 +43,7 @@ from strider.contracts.partitioning import shard_of_host
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.ports import SeenLookup
 from strider.link_ingestion import log_events
-from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
+from strider.messaging.effects import NO_EFFECTS, Effects, GivenUp, Publish, Subscription
 from strider.messaging.ports import Clock, Record, epoch_ms
 from strider.runtime.consumer.spec import ConsumerSettings
 from strider.runtime.observability.logging import logger
@@ -197,10 +197,12 @@ class SeedIngestion:
         value = encoded_bytes(record.value) or b""
         return identify_sender(value, record.headers, key=self._policy.owner_key)
 
-    async def on_given_up(self, record: Record, reason: str) -> Effects:
+    async def on_given_up(self, record: Record, failure: GivenUp) -> Effects:
         """Refuse the URL of a seed that went to the dead letters, where its bytes contain one."""
         place = SeedPosition(record.topic, record.partition, record.offset)
-        refused = refuse_undecodable(encoded_bytes(record.value) or b"", reason, place)
+        refused = refuse_undecodable(
+            encoded_bytes(record.value) or b"", failure.reason, place, detail=failure.detail
+        )
         if refused is None:
             return NO_EFFECTS
         self._count("seed_refused", 1)
@@ -306,11 +308,11 @@ class PageIngestion:
         ]
         return Effects(publish_last=settled, outcome="settled" if settled else "passed_over")
 
-    async def on_given_up(self, record: Record, reason: str) -> Effects:
+    async def on_given_up(self, record: Record, failure: GivenUp) -> Effects:
         """Settle a page whose message went to the dead letters, so that its entry closes."""
         if is_replayed(record) or has_more_parts(record.headers):
             return NO_EFFECTS
-        settled = settle_undecodable(record.headers, reason, now_ms=epoch_ms(self._clock))
+        settled = settle_undecodable(record.headers, failure.reason, now_ms=epoch_ms(self._clock))
         return NO_EFFECTS if settled is None else Effects(publish_last=(Publish(PAGES_SETTLED, settled),))
 
     async def _admit_all(self, pages: Sequence[tuple[PageParsed, SpecRules]]) -> list[AdmittedPage]:

@@ -24,7 +24,7 @@ from strider.contracts.generated.topics import (
 )
 from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS, closing_headers
 from strider.crawl.page_rejections import closing_event, page_rejection
-from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
+from strider.messaging.effects import NO_EFFECTS, Effects, GivenUp, Publish, Subscription
 from strider.messaging.ports import Record
 from strider.parser.core import ParseFailure, unreadable_page
 from strider.parser.core.parsing_costs import PageSender, page_sender
@@ -221,16 +221,16 @@ class Parser:
             else DEFAULT_EXTRACTION
         )
 
-    async def on_given_up(self, record: Record, reason: str) -> Effects:
+    async def on_given_up(self, record: Record, failure: GivenUp) -> Effects:
         """Publish the rejection of a page without a parsed event, so that its entry settles; none as a
         shadow.
         """
         if self._is_shadow:
             return NO_EFFECTS
-        rejected = page_rejection(record, reason, service="parser", now_ms=self._now_ms())
+        rejected = page_rejection(record, failure.reason, service="parser", now_ms=self._now_ms())
         if rejected is None:
             return NO_EFFECTS
-        if reason not in _PARTS_MAY_BE_PUBLISHED:
+        if failure.reason not in _PARTS_MAY_BE_PUBLISHED:
             return Effects(publish_last=(Publish(PAGES_REJECTED, rejected),))
         closes = Publish(PAGES_PARSED, closing_event(rejected), closing_headers(rejected.rejection_reason))
         return Effects((Publish(PAGES_REJECTED, rejected, MORE_PARTS_HEADERS),), publish_last=(closes,))

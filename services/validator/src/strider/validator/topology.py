@@ -27,7 +27,7 @@ from strider.contracts.multipart_pages import (
 )
 from strider.crawl.page_rejections import closing_event
 from strider.crawl.page_rejections import page_rejection as rejection_from_headers
-from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
+from strider.messaging.effects import NO_EFFECTS, Effects, GivenUp, Publish, Subscription
 from strider.messaging.ports import Record
 from strider.runtime.observability.logging import logger
 from strider.validator import log_events
@@ -102,11 +102,11 @@ class Validator:
             (Publish(PAGES_VALIDATED, validated, part_headers, encoded=encoded),), outcome=assessment.status
         )
 
-    async def on_given_up(self, record: Record, reason: str) -> Effects:
+    async def on_given_up(self, record: Record, failure: GivenUp) -> Effects:
         """Reject a page that could not be validated, by its last part, so that its entry is settled."""
         if has_more_parts(record.headers):
             return NO_EFFECTS
-        rejected = rejection_from_headers(record, reason, service=SERVICE, now_ms=self._now_ms())
+        rejected = rejection_from_headers(record, failure.reason, service=SERVICE, now_ms=self._now_ms())
         if rejected is None:
             return NO_EFFECTS
         effects = self._rejection_effects(rejected, record)

@@ -105,13 +105,13 @@ class ErrorPolicy:
         """
         now = self._ports.clock.monotonic()
         alone: list[InFlightBatch] = []
-        shared: dict[tuple[int, str], tuple[DecodeError, list[Part]]] = {}
+        shared: dict[tuple[int, str], list[tuple[Part, DecodeError]]] = {}
         for part, failure in bad:
             if self._allowance.take(now):
-                alone.append(_given_up(batch, [part], failure))
+                alone.append(_given_up(batch, [(part, failure)]))
             else:
-                shared.setdefault((id(part[0]), failure.reason), (failure, []))[1].append(part)
-        given_up = [*alone, *(_given_up(batch, parts, failure) for failure, parts in shared.values())]
+                shared.setdefault((id(part[0]), failure.reason), []).append((part, failure))
+        given_up = [*alone, *(_given_up(batch, failed) for failed in shared.values())]
         for each in given_up:
             assert each.failure is not None
             self._log_dead_letter(each, each.failure)
@@ -186,9 +186,11 @@ class ErrorPolicy:
             resolve_probe(message, has_recovered=has_recovered)
 
 
-def _given_up(batch: InFlightBatch, parts: Sequence[Part], failure: DecodeError) -> InFlightBatch:
-    given_up = batch.part(parts)
-    given_up.give_up(failure)
+def _given_up(batch: InFlightBatch, failed: Sequence[tuple[Part, DecodeError]]) -> InFlightBatch:
+    """Give up records of one partition with one dead letter."""
+    given_up = batch.part([part for part, _ in failed])
+    given_up.failures = {part[1].offset: failure for part, failure in failed}
+    given_up.give_up(failed[0][1])
     return given_up
 
 

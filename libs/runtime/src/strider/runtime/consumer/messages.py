@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from hashlib import blake2b
@@ -189,13 +189,15 @@ class InFlightMessage:
 class InFlightBatch(InFlightMessage):
     """Records of one topic that a batch handler takes as a whole."""
 
-    __slots__ = ("parts", "queue")
+    __slots__ = ("failures", "parts", "queue")
 
     def __init__(self, parts: Sequence[Part], queue: BatchQueue) -> None:
         partition, record, _ = parts[0]
         super().__init__(partition, record, sum([part[2] for part in parts]))
         self.parts = parts
         self.queue = queue
+        self.failures: Mapping[int, BaseException] = {}
+        """Of records of one partition that share a dead letter, by offset."""
 
     @property
     def message_count(self) -> int:
@@ -250,6 +252,7 @@ class InFlightBatch(InFlightMessage):
         """Return a batch of some of its records."""
         batch = InFlightBatch(parts, self.queue)
         batch.was_searched_for = self.was_searched_for
+        batch.failures = self.failures
         if self.failure is not None:
             batch.give_up(self.failure)
         return batch

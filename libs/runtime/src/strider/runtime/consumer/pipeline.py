@@ -16,6 +16,7 @@ from strider.messaging.effects import (
     DEAD_LETTERED,
     NO_EFFECTS,
     Effects,
+    GivenUp,
     PublishRequest,
     Subscription,
     merge_effects,
@@ -188,17 +189,23 @@ class Pipeline:
         self, message: InFlightMessage, dead_letter: PublishRequest, records: Sequence[Record]
     ) -> bool:
         assert message.failure is not None
-        reason = dead_letter_reason(message.failure)
-        also = merge_effects([await self._given_up_effects(record, reason) for record in records])
+        failures = message.failures if isinstance(message, InFlightBatch) else {}
+        also = merge_effects(
+            [
+                await self._given_up_effects(record, failures.get(record.offset, message.failure))
+                for record in records
+            ]
+        )
         message.effects = Effects(
             (dead_letter, *also.publish), also.publish_last, after_ack=also.after_ack, outcome=DEAD_LETTERED
         )
         message.stage = MessageStage.PUBLISH
         return True
 
-    async def _given_up_effects(self, record: Record, reason: str) -> Effects:
+    async def _given_up_effects(self, record: Record, failure: BaseException) -> Effects:
+        detail = failure.detail if isinstance(failure, DecodeError) else ""
         try:
-            return await self._ports.on_given_up(record, reason)
+            return await self._ports.on_given_up(record, GivenUp(dead_letter_reason(failure), detail))
         except (Unavailable, ShardFenced):
             raise
         except Exception:  # noqa: BLE001  # the dead letter must be written all the same

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, runtime_checkable
 
 from strider.contracts import Topic, UnknownSchema
-from strider.messaging.effects import NO_EFFECTS, Effects
+from strider.messaging.effects import NO_EFFECTS, Effects, GivenUp
 from strider.messaging.ports import Header, Record, TopicPartition
 
 _UNCHANGED = nullcontext()
@@ -155,7 +155,7 @@ class SuspendableShardHooks(Protocol):
 class OnGivenUp(Protocol):
     """Effects that a service adds when one of its messages is dead-lettered."""
 
-    async def __call__(self, record: Record, reason: str) -> Effects:
+    async def __call__(self, record: Record, failure: GivenUp) -> Effects:
         """Return the additional effects of dead-lettering a message; may raise Unavailable."""
 
 
@@ -250,7 +250,7 @@ def ignore_caught_up(partition: TopicPartition, as_of: float) -> None:
     """Ignore how far the group has come."""
 
 
-async def no_given_up_effects(record: Record, reason: str) -> Effects:  # noqa: ARG001  # the port's shape
+async def no_given_up_effects(record: Record, failure: GivenUp) -> Effects:  # noqa: ARG001  # the port's shape
     """Return no effects beside the dead letter."""
     return NO_EFFECTS
 

@@ -19,6 +19,7 @@ from .link_batches import SeedPosition
 from .refusal_events import RefusedSeed
 
 _MAX_TEXT_CHARS: Final = 500
+_MAX_FAULT_CHARS: Final = 400
 _MAX_URL_CHARS: Final = 16 * 1024
 """Of a text that may be a URL; longer ones are none, and are identified by their beginning."""
 
@@ -37,19 +38,22 @@ def url_in(raw: bytes) -> str:
     return _text(match[0])[:_MAX_URL_CHARS] if match else ""
 
 
-def refuse_undecodable(raw: bytes, reason: str, position: SeedPosition) -> RefusedSeed | None:
-    """Refuse a seed that went to the dead letters; None where its bytes contain no URL."""
+def refuse_undecodable(raw: bytes, reason: str, position: SeedPosition, *, detail: str) -> RefusedSeed | None:
+    """Refuse a seed that went to the dead letters, by the name of its faulty field where that is known; None
+    where its bytes contain no URL.
+    """
     text = url_in(raw).strip()
     if not text:
         return None
     found = to_wire_url(text)
     where = f"{position.topic}[{position.partition}]@{position.offset}"
     step = "decoded" if reason in DECODE_REASONS else "handled"
+    fault = escape_unstorable(detail)[:_MAX_FAULT_CHARS] or f"the message cannot be {step}"
     return RefusedSeed(
         url=escape_unstorable(text)[:_MAX_TEXT_CHARS] if isinstance(found, RefusedUrl) else found,
         url_key="" if isinstance(found, RefusedUrl) else url_hash(url_key_of(found)),
         reason=DecisionReason.BAD_SEED,
-        detail=f"{reason}: the message cannot be {step}; it is kept as the dead letter of {where}",
+        detail=f"{reason}: {fault}; it is kept as the dead letter of {where}",
         job_id="",
         execution_id="",
     )
