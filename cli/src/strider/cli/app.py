@@ -148,7 +148,7 @@ def root(
         str, typer.Option("--redis", metavar="URL", help="Redis or Valkey; else REDIS_URL.")
     ] = "",
     profile: Annotated[
-        str, typer.Option("--profile", metavar="NAME", help="Variables of .strider/profiles.toml; see below.")
+        str, typer.Option("--profile", metavar="NAME", help="Variables of .strider/profiles.toml; see above.")
     ] = "",
     _version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)

@@ -66,12 +66,12 @@ class Effects:
 
 @fast_dataclass(frozen=True, slots=True)
 class GivenUp:
-    """Why a message is dead-lettered, as the service that gives it up may report it."""
+    """The reason for dead-lettering a message, as its service may report it."""
 
     reason: str
     """As in the dead letter: one of DECODE_REASONS, or what became of the handler."""
     detail: str = ""
-    """What is wrong with the bytes; empty where they were decoded: errors of code may name what is secret."""
+    """The fault in the bytes; empty where they were decoded: errors of code may name what is secret."""
 
 
 DEAD_LETTERED = "dead_lettered"

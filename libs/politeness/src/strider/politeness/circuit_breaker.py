@@ -5,9 +5,9 @@
       └───────────────── 2 successes ─────────────────┼──────────────────────────┤
                                                       └── any failure or refusal ┘
 
-Two kinds of signals, one state: failures (no response, or a 5xx) and refusals (403, 429). A page that fails
-repeatedly counts only in a row that another failure has begun. A success ends both rows. While half-open,
-requests go one at a time. Responses to requests sent before a change of state do not affect the new state.
+Two kinds of signals, one state: failures (no response, one that is too slow or not valid HTTP, or a 5xx) and
+refusals (403, 429). Further failures of one page count only after a failure of another. A success resets both
+counts. While half-open, requests go one at a time. Responses to requests sent before a change of state do not affect the new state.
 Pure: no clock, and no knowledge of what a request was for.
 """
 
@@ -26,7 +26,7 @@ class BreakerSignal(StrEnum):
 
     GOOD = "good"
     FAILED = "failed"
-    """No response, or a server error."""
+    """No response, one that is too slow or not valid HTTP, or a server error."""
     FAILED_AGAIN = "failed_again"
     """A server error of a page that had failed before."""
     REFUSED = "refused"

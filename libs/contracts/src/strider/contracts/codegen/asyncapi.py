@@ -24,7 +24,8 @@ _DESCRIPTION: Final = """\
 All events of Strider, a distributed web crawler on Kafka.
 
 Values are Avro: single-object encoding, or the Confluent wire format where a schema registry is
-configured. `seeds-submitted` takes a plain JSON document as well, of which only `url` is required.
+configured. `seeds-submitted` and `seeds-owned` take a plain JSON document as well, of which only `url` is
+required.
 """
 
 _BOUND_CONFIG: Final = {

@@ -1180,7 +1180,7 @@ SEEDS_OWNED: Final[Topic[SeedSubmitted]] = Topic(
     name="seeds-owned",
     value=SeedSubmitted,
     schema_name="seed-submitted.v3",
-    description="URLs to crawl, signed by their owners. No flood of raw seeds is before them.",
+    description="URLs to crawl, signed by their owners; a plain JSON document will do. No flood of raw seeds is before them.",
     partitioner="key",
     cleanup="delete",
     writers=("person", "api"),
@@ -1203,7 +1203,8 @@ SEEDS_OWNED: Final[Topic[SeedSubmitted]] = Topic(
     key_name="host of url",
     planned_writers=("scheduler",),
 )
-"""URLs to crawl, signed by their owners. No flood of raw seeds is before them."""
+"""URLs to crawl, signed by their owners; a plain JSON document will do. No flood of raw seeds is before
+them."""
 
 SEEDS_SUBMITTED: Final[Topic[SeedSubmitted]] = Topic(
     name="seeds-submitted",

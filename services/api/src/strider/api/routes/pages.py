@@ -79,7 +79,7 @@ async def _filters(  # noqa: PLR0917  # each is a parameter of the query string,
     return filters
 
 
-def _only(*names: str) -> Callable[[Request], Awaitable[None]]:
+def only(*names: str) -> Callable[[Request], Awaitable[None]]:
     """Return the dependency that refuses unknown query parameters: they would be ignored silently."""
 
     async def check(request: Request) -> None:
@@ -94,7 +94,7 @@ Narrowed = Annotated[ListFilters, Depends(_filters)]
 def page_routes(records: ReadModels) -> APIRouter:
     """Build the routes of pages."""
     router = APIRouter(tags=["pages"])
-    listing = Depends(_only(*FILTERS, *LISTING))
+    listing = Depends(only(*FILTERS, *LISTING))
 
     @router.get("/api/pages", include_in_schema=False, response_model=PageList, dependencies=[listing])
     @router.get(
@@ -113,7 +113,7 @@ def page_routes(records: ReadModels) -> APIRouter:
         "/api/v1/pages/{key}",
         response_model=PageDetail,
         responses=problems(401, 404, 422, 503),
-        dependencies=[Depends(_only("job"))],
+        dependencies=[Depends(only("job"))],
     )
     async def page(key: Annotated[str, Path(json_schema_extra=_KEY)], job: Name = None) -> dict[str, Any]:
         """Return a page with its text: that of the job, else the one that was crawled last."""
@@ -135,7 +135,7 @@ def decision_routes(records: ReadModels) -> APIRouter:
         "/api/v1/decisions",
         response_model=DecisionList,
         responses=problems(401, 422, 503),
-        dependencies=[Depends(_only(*FILTERS, "decision", "reason", *LISTING))],
+        dependencies=[Depends(only(*FILTERS, "decision", "reason", *LISTING))],
     )
     async def decisions(
         filters: Narrowed,

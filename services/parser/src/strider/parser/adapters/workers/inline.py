@@ -1,6 +1,6 @@
-"""Parse small pages in the service's own process.
+"""Parse small pages in the own process, for `strider crawl` and tests: services use worker processes.
 
-For embedded mode and tests: no process has to start for pages of usual size. Nothing here can stop a page
+No process has to start for pages of usual size. Nothing here can stop a page
 that takes too long, so pages that are larger once decoded, and all PDFs, go to another page parser.
 """
 

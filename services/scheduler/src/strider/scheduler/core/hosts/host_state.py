@@ -9,7 +9,7 @@ by pace, derives both from that and from what is sent to it by `OwnedShard.sync_
 `frontier_part_paces.lua` of `strider.frontier`), and enforces them by the clock of the group: `reschedule`
 and `apply_delay` in `frontier_part_host_groups.lua`.
 
-Blocks follow from `politeness.backoff` and `politeness.breaker`; the longer one holds.
+Blocks follow from `politeness.backoff` and `politeness.circuit_breaker`; the longer one holds.
 """
 
 from __future__ import annotations
