@@ -45,7 +45,7 @@ def poisons(good: bytes) -> list[Poison]:
         Poison("empty", b""),
         Poison("bad_magic", b"\x07"),
         Poison("bad_magic", b"<html>this is no event</html>"),
-        Poison("bad_magic", b'{"request_id": "json is for the front door alone"}'),
+        Poison("bad_magic", b'{"request_id": "json is for public topics alone"}'),
         Poison("unknown_schema", b"\xc3\x01" + bytes(8) + good[10:]),
         Poison("truncated", good[:-3]),
         Poison("trailing_bytes", good + b"\x00"),

@@ -305,7 +305,7 @@ def test_replayed_messages_change_nothing() -> None:
 @pytest.mark.req("S3.4.7")
 @pytest.mark.req("S3.4.10", part="a seed becomes a link with high priority")
 def test_a_json_seed_becomes_a_link_at_depth_0() -> None:
-    """The public front door: one URL, any client; the spec is there before the link."""
+    """Public intake: one URL, any client; the spec is there before the link."""
 
     async def scenario(world: World) -> None:
         world.put(SEEDS_SUBMITTED, json.dumps({"url": "https://a.test/x", "max_depth": 2}).encode())

@@ -76,7 +76,7 @@ async def test_redis_refusals_are_bugs(failure: Exception, code: str) -> None:
     ],
 )
 async def test_postgres_trouble_is_unavailable(failure: Exception) -> None:
-    """F15: retries with back-off, no lost row."""
+    """F15: retries with backoff, no lost row."""
     with pytest.raises(Unavailable) as raised:
         async with postgres.translate_errors():
             raise failure

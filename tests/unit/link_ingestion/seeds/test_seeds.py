@@ -160,7 +160,7 @@ def test_a_bad_url_has_its_word(url: str, reason: str, detail: str) -> None:
     ],
 )
 def test_an_invalid_seed_option_has_its_error(fields: dict[str, Any], detail: str) -> None:
-    """Also from Avro, where the JSON door has not looked; never a dead letter, and found again by its key."""
+    """Also from Avro, which JSON validation does not see; never a dead letter, and found again by its key."""
     answer = sown(**fields)
 
     assert isinstance(answer, RefusedSeed)
@@ -245,7 +245,7 @@ SEEDS = st.builds(
 def test_whatever_stands_in_a_seed_it_is_taken_or_refused_with_a_word(
     seed: SeedSubmitted, timestamp_ms: int, sender: SenderRole
 ) -> None:
-    """The front door is public: nothing that decodes may raise."""
+    """The topic is public: nothing that decodes may raise."""
 
     def accept(again: SeedSubmitted) -> AcceptedSeed | RefusedSeed:
         return accept_seed(

@@ -68,7 +68,7 @@ MaxPagesPerDomain = Annotated[
 ]
 MaxDepth = Annotated[
     int,
-    typer.Option(min=0, max=MAX_DEPTH, help="Links to follow from a start URL; 0: the start pages only."),
+    typer.Option(min=0, max=MAX_DEPTH, help="Maximum link depth; 0: the start pages only."),
 ]
 MaxSeconds = Annotated[
     int, typer.Option(min=0, max=SEED_RANGES["max_seconds"][1], help="Stop after this time; 0: no limit.")

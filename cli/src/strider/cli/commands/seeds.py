@@ -83,10 +83,19 @@ Depth = Annotated[
     int | None,
     typer.Option(help=f"Maximum link depth, 1 to {MAX_DEPTH} (default: {DEFAULT_DEPTH})."),
 ]
-Scope = Annotated[SeedScope | None, typer.Option(help="Scope of links to follow (default: host); listed: none, since seeds list no hosts.")]
+Scope = Annotated[
+    SeedScope | None,
+    typer.Option(help="Scope of links to follow (default: host); listed: none, since seeds list no hosts."),
+]
 Priority = Annotated[SeedPriority | None, typer.Option(help="Priority (default: high).")]
 Delay = Annotated[float | None, typer.Option(help="Crawl delay: seconds between two requests to a host.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Send no If-None-Match and If-Modified-Since: fetch the body even where it is unchanged.")]
+Fresh = Annotated[
+    bool,
+    typer.Option(
+        "--fresh",
+        help="Send no If-None-Match and If-Modified-Since: fetch the body even where it is unchanged.",
+    ),
+]
 Include = Annotated[
     list[str] | None,
     typer.Option(metavar="PATTERN", help=f"Follow only URLs that match; repeatable, {PATTERN_LIMITS}."),

@@ -183,7 +183,7 @@ def tail(  # noqa: PLR0917  # options, which are given by name
     if sum((from_offset is not None, bool(since), from_beginning)) > 1:
         fail("--from-offset, --since and --from-beginning exclude each other", CommandExit.USAGE)
     try:
-        wish = TailOptions(
+        options = TailOptions(
             offset=from_offset,
             since=parse_since(since, datetime.now(UTC)) if since else None,
             from_beginning=from_beginning,
@@ -192,10 +192,10 @@ def tail(  # noqa: PLR0917  # options, which are given by name
             limit=limit,
             follow=follow,
         )
-        check_conditions(wish.where, name, TOPICS.get(name))
+        check_conditions(options.where, name, TOPICS.get(name))
     except ValueError as failure:
         fail(str(failure), CommandExit.USAGE)
-    run_with_broker(bootstrap, lambda target: _print_messages(target, name, wish))
+    run_with_broker(bootstrap, lambda target: _print_messages(target, name, options))
 
 
 @app.command()
@@ -206,15 +206,15 @@ def render(
     print_text(_RENDERERS[form](), end="")
 
 
-async def _print_messages(target: BrokerTarget, name: str, wish: TailOptions) -> None:
+async def _print_messages(target: BrokerTarget, name: str, options: TailOptions) -> None:
     bus = KafkaBus(target.connection)
     registry = open_schema_registry(target.settings)
     codec = Codec(SchemaStore.bundled())
     schemas = SchemaFinder(bus, codec=codec, registry=registry)
     try:
-        async with aclosing(TopicTail(bus, codec, schemas).read(name, TOPICS.get(name), wish)) as lines:
+        async with aclosing(TopicTail(bus, codec, schemas).read(name, TOPICS.get(name), options)) as lines:
             async for line in lines:
-                print_text(message_json(line, encoding=sys.stdout.encoding or "ascii"), flush=wish.follow)
+                print_text(message_json(line, encoding=sys.stdout.encoding or "ascii"), flush=options.follow)
     except StartRefused as failure:
         near = "" if name in TOPICS else closest(name, TOPICS)
         fail(f"{failure}; did you mean {near}?" if near else str(failure), CommandExit.FAILED)

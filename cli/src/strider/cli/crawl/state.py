@@ -180,10 +180,10 @@ class CrawlState:
             shutil.rmtree(self.objects_folder, ignore_errors=True)
 
 
-def _request_json(wish: CrawlRequest) -> dict[str, Any]:
+def _request_json(request: CrawlRequest) -> dict[str, Any]:
     """Return what must be equal for a crawl to be resumed."""
-    spec = asdict(wish.spec)
-    values: dict[str, Any] = json.loads(json.dumps({"URLs": list(wish.seeds), **spec}, sort_keys=True))
+    spec = asdict(request.spec)
+    values: dict[str, Any] = json.loads(json.dumps({"URLs": list(request.seeds), **spec}, sort_keys=True))
     del values["crawl_spec_id"]
     return values
 

@@ -49,7 +49,7 @@ MAX_PACES_OF_FLOW: Final = 4
 """The same for each flow of raw senders."""
 
 NO_PACES: Final[Mapping[str, HostPace]] = MappingProxyType({})
-"""Entries without a pace: delay and limits of their groups are those that the owner sets."""
+"""Entries without a pace: delay and limits of their groups are the default or an override."""
 
 NO_QUEUE_LIMITS: Final = QueueLimits()
 """Everything is queued."""

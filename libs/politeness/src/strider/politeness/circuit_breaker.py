@@ -7,7 +7,8 @@
 
 Two kinds of signals, one state: failures (no response, one that is too slow or not valid HTTP, or a 5xx) and
 refusals (403, 429). Further failures of one page count only after a failure of another. A success resets both
-counts. While half-open, requests go one at a time. Responses to requests sent before a change of state do not affect the new state.
+counts. While half-open, requests go one at a time. Responses to requests sent before a change of state do not
+affect the new state.
 Pure: no clock, and no knowledge of what a request was for.
 """
 

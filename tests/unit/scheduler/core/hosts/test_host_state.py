@@ -1,4 +1,4 @@
-"""Delay, back-off and breaker of a host group."""
+"""Delay, backoff and breaker of a host group."""
 
 from __future__ import annotations
 

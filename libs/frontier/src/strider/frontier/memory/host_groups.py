@@ -39,7 +39,7 @@ class HostGroups:
         return group
 
     def set(self, state: HostGroupState, now_ms: int) -> None:
-        """Apply a state that the owner set."""
+        """Apply the state that the scheduler sets, with its overrides."""
         group = self.get(state.group)
         if state.least_delay_ms is None:
             before = group.state

@@ -89,7 +89,7 @@ class MemoryHostGroup:
     name: str
     default_delay_ms: int
     state: HostGroupState | None = None
-    """As the owner has set it."""
+    """As the scheduler has set it, with overrides of an operator or a source."""
     paces: OpenPaces = field(init=False)
     clocks: FlowClocks = field(default_factory=FlowClocks)
     debts: TimeDebts = field(default_factory=TimeDebts)
@@ -118,7 +118,7 @@ class MemoryHostGroup:
         self.apply_paces()
 
     def apply_paces(self) -> None:
-        """Set delay, request limit and block: the strictest of the paces, unless the owner has set them."""
+        """Set delay, request limit and block: the strictest of the paces, unless they are overridden."""
         state = self.state or HostGroupState(self.name, None, None)
         delay_ms, before_ms = state.delay_ms, self.delay_ms
         delay_ms = self.paces.delay_ms if delay_ms is None else delay_ms
@@ -134,8 +134,8 @@ class MemoryHostGroup:
 
     def hold_flow(self, queue: int, sequence: int) -> None:
         """Hold back the flow of a new lease of a queue, if it asks for more than the delay of the group."""
-        is_own_delay_set = self.state is not None and self.state.delay_ms is not None
-        delay_ms = 0 if is_own_delay_set else self.paces.flow_delay_ms(flow_of_paces(queue))
+        is_delay_overridden = self.state is not None and self.state.delay_ms is not None
+        delay_ms = 0 if is_delay_overridden else self.paces.flow_delay_ms(flow_of_paces(queue))
         if not is_of_owner(queue) and delay_ms > self.delay_ms:
             self.clocks.hold(flow_of_queue(queue), FlowClock(delay_ms, NEVER, sequence))
 

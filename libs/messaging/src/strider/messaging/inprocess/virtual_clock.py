@@ -1,6 +1,6 @@
 """Virtual time: an event loop whose clock jumps to the next timer instead of sleeping.
 
-An hour of back-off takes milliseconds, and the same program takes the same steps each time. Nothing in a
+An hour of backoff takes milliseconds, and the same program takes the same steps each time. Nothing in a
 simulation may use the machine's own clock; it gets an `EventLoopClock`.
 """
 

@@ -128,26 +128,26 @@ class KafkaProducer:
             raise InfrastructureError(f"{topic} has {len(known)} partitions, there is no {partition}")
 
     def _acknowledgement(self, queued: asyncio.Future[Any]) -> asyncio.Future[RecordMetadata]:
-        answer: asyncio.Future[RecordMetadata] = asyncio.get_running_loop().create_future()
-        queued.add_done_callback(partial(self._resolve, answer))
-        return answer
+        acknowledgement: asyncio.Future[RecordMetadata] = asyncio.get_running_loop().create_future()
+        queued.add_done_callback(partial(self._resolve, acknowledgement))
+        return acknowledgement
 
-    def _resolve(self, answer: asyncio.Future[RecordMetadata], queued: asyncio.Future[Any]) -> None:
+    def _resolve(self, acknowledgement: asyncio.Future[RecordMetadata], queued: asyncio.Future[Any]) -> None:
         if queued.cancelled():
-            answer.cancel()
+            acknowledgement.cancel()
             return
         error = queued.exception()
         if error is not None:
             self._mark_broken(error)
-        if answer.done():
+        if acknowledgement.done():
             return
         if error is None:
             found = queued.result()
-            answer.set_result(RecordMetadata(found.topic, found.partition, found.offset))
+            acknowledgement.set_result(RecordMetadata(found.topic, found.partition, found.offset))
         elif isinstance(error, Exception):
-            answer.set_exception(map_error(error))
+            acknowledgement.set_exception(map_error(error))
         else:
-            answer.set_exception(error)
+            acknowledgement.set_exception(error)
 
     def _mark_broken(self, error: BaseException) -> None:
         """Mark the client as broken: a batch was refused, so its partition has a hole."""

@@ -45,34 +45,34 @@ def excerpt_robots(text: str, agent: str) -> str:
     named = _values(lines, RobotsDirective.AGENT)
     names = [f"User-agent: {name}" for name in named if name[:1] != ANY_AGENT]
     has_all_names = _byte_count("\n".join(names)) <= MAX_NAMES_BYTES
-    room = MAX_EXCERPT_BYTES - MAX_SITEMAP_BYTES - MAX_NAMES_BYTES - _FIXED_BYTES
+    max_bytes = MAX_EXCERPT_BYTES - MAX_SITEMAP_BYTES - MAX_NAMES_BYTES - _FIXED_BYTES
     kept = [f"# Excerpt of {_byte_count(text)} bytes; rules that do not fit are stricter here."]
     if has_own:
-        room //= 2
+        max_bytes //= 2
     if has_own or not has_all_names:
-        kept += _group(agent, own, room)
-    kept += _group(ANY_AGENT, others, room) if has_all_names else [f"User-agent: {ANY_AGENT}", _DENY_ALL]
+        kept += _group(agent, own, max_bytes)
+    kept += _group(ANY_AGENT, others, max_bytes) if has_all_names else [f"User-agent: {ANY_AGENT}", _DENY_ALL]
     if has_all_names and (rest := [each for each in names if not _addresses(each, agent)]):
         kept += [*rest, _DENY_ALL]
     return "\n".join([*kept, *sitemaps, ""])
 
 
-def _group(name: str, rules: AgentRules, room: int) -> list[str]:
+def _group(name: str, rules: AgentRules, max_bytes: int) -> list[str]:
     if not rules.is_named and name == ANY_AGENT:
         return []
     delay = [] if rules.delay_seconds is None else [f"Crawl-delay: {rules.delay_seconds!r}"]
     # A group without rules needs one: the names before and after it would be one group.
-    return [f"User-agent: {name}", *delay, *(_fit_rules(list(rules), room) or ["Disallow:"])]
+    return [f"User-agent: {name}", *delay, *(_fit_rules(list(rules), max_bytes) or ["Disallow:"])]
 
 
-def _fit_rules(rules: Sequence[RobotsRule], room: int) -> list[str]:
+def _fit_rules(rules: Sequence[RobotsRule], max_bytes: int) -> list[str]:
     """Return the lines of rules, or where they do not fit, of stricter ones."""
     lines = list(
         dict.fromkeys(
             f"{'Allow' if rule.is_allowed else 'Disallow'}: {normalize_escapes(rule.path)}" for rule in rules
         )
     )
-    if _line_bytes(lines) <= room:
+    if _line_bytes(lines) <= max_bytes:
         return lines
     # Sorted once: cut to one length, they stay in order but for a few.
     denied = sorted(
@@ -81,7 +81,9 @@ def _fit_rules(rules: Sequence[RobotsRule], room: int) -> list[str]:
     low, high = 1, max(map(len, denied), default=1)
     while low < high:  # the greatest length at which they fit; at length 1 all of them are one
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _line_bytes(_denials(denied, middle)) <= room else (low, middle - 1)
+        low, high = (
+            (middle, high) if _line_bytes(_denials(denied, middle)) <= max_bytes else (low, middle - 1)
+        )
     return _denials(denied, low)
 
 
@@ -119,12 +121,12 @@ def _values(lines: Iterable[RobotsLine], directive: RobotsDirective) -> list[str
     return list(dict.fromkeys(line.value for line in lines if line.directive is directive and line.value))
 
 
-def _fitting(values: Iterable[str], name: str, room: int) -> list[str]:
+def _fitting(values: Iterable[str], name: str, bytes_left: int) -> list[str]:
     """Return the first lines that fit."""
     kept: list[str] = []
     for value in values:
-        room -= _byte_count(name + value) + 1
-        if room < 0:
+        bytes_left -= _byte_count(name + value) + 1
+        if bytes_left < 0:
             break
         kept.append(name + value)
     return kept

@@ -56,32 +56,32 @@ class RobotsFetchResult(StrEnum):
     """None is available (4xx, a redirect without target): everything is allowed."""
     FAILED = "failed"
     """The server reported an error."""
-    NO_RESPONSE = "silent"
+    NO_RESPONSE = "no_response"
     """There was no response."""
     TIMED_OUT = "timed_out"
     """There was no response in time."""
-    NO_SUCH_HOST = "gone"
+    NO_SUCH_HOST = "no_such_host"
     """The host name does not exist."""
     FORBIDDEN = "forbidden"
     """Our own rules forbid the address."""
     REDIRECTED = "redirected"
     """It redirects to the robots.txt of another host, which is not known yet."""
-    OWN_FAILURE = "ours"
+    OWN_FAILURE = "own_failure"
     """The failure is our own."""
 
 
 class RobotsStatus(StrEnum):
     """Current treatment of an origin's URLs."""
 
-    FETCH_FIRST = "ask"
+    FETCH_FIRST = "fetch_first"
     """Request the robots.txt first."""
-    APPLY_RULES = "obey"
+    APPLY_RULES = "apply_rules"
     """Apply the rules of the text."""
-    ALLOW_ALL = "allow"
+    ALLOW_ALL = "allow_all"
     """No rules apply."""
-    UNREACHABLE = "wait"
+    UNREACHABLE = "unreachable"
     """It is unreachable: nothing is allowed until the next request."""
-    NO_SUCH_HOST = "gone"
+    NO_SUCH_HOST = "no_such_host"
     """The host does not exist."""
     FORBIDDEN = "forbidden"
     """Requests to the host are forbidden."""
@@ -215,19 +215,19 @@ def _with_failure(
     return replace(failed, expires_at_ms=now_ms + _wait_ms(failed, response.result, random))
 
 
-def _wait_ms(failed: OriginRobots, answer: RobotsFetchResult, random: RandomSource) -> int:
+def _wait_ms(failed: OriginRobots, result: RobotsFetchResult, random: RandomSource) -> int:
     failures = failed.failures
-    if answer in {RobotsFetchResult.NO_SUCH_HOST, RobotsFetchResult.FORBIDDEN} or (
-        answer is RobotsFetchResult.NO_RESPONSE and failed.is_nonexistent_host
+    if result in {RobotsFetchResult.NO_SUCH_HOST, RobotsFetchResult.FORBIDDEN} or (
+        result is RobotsFetchResult.NO_RESPONSE and failed.is_nonexistent_host
     ):
         return NO_SUCH_HOST_MS
-    if answer is RobotsFetchResult.OWN_FAILURE:
+    if result is RobotsFetchResult.OWN_FAILURE:
         return OWN_FAILURE_MS
-    if answer is RobotsFetchResult.REDIRECTED:
+    if result is RobotsFetchResult.REDIRECTED:
         return min(REDIRECT_WAIT_MS << min(failures - 1, 16), _MAX_WAIT_MS)
     if (seconds := ROBOTS_RETRY.wait_seconds(failures, random)) is not None:
         return round(seconds * 1000)
-    if answer is RobotsFetchResult.TIMED_OUT:
+    if result is RobotsFetchResult.TIMED_OUT:
         return _MAX_WAIT_MS
     doublings = min(failures - int(ROBOTS_RETRY.retries) - 1, 16)
     wait = min(_FIRST_WAIT_MS << doublings, _MAX_WAIT_MS)

@@ -28,7 +28,7 @@ EXIT_MEANINGS: Final = MappingProxyType(
         ExitCode.OK: ("Stopped as requested, everything in flight finished and committed.", "nothing"),
         ExitCode.FAILED: (
             "Unrecoverable: a task died, memory over its limit, health port taken; the log says why.",
-            "restart with back-off",
+            "restart with backoff",
         ),
         ExitCode.SETTINGS: (
             "A setting is unknown, missing or invalid; one line on stderr names it.",

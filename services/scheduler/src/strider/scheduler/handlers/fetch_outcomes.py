@@ -112,7 +112,7 @@ class FetchOutcomesHandler:
         batch = OutcomeBatch()
         outcomes = await self._robots.shorten(outcomes)
         self._update_hosts(shard, outcomes, batch)
-        # A back-off must be known before the group is free: its next request may be released at once.
+        # A backoff must be known before the group is free: its next request may be released at once.
         await shard.sync_host_groups(outcome.group for outcome in outcomes)
         freed = await shard.free_leases([_freed_lease(outcome) for outcome in outcomes])
         reduced = {

@@ -6,7 +6,7 @@
 -- arguments: ARGV[3] delay of groups that were never set, ms
 -- result: none
 --
--- A record ends with what the owner has set and the paces (frontier_part_paces). Delay, limit and block in its fixed part
+-- A record ends with the overrides and the paces (frontier_part_paces). Delay, limit and block in its fixed part
 -- follow from these; only functions that open or close entries read the rest, and those that lease a raw sender's.
 local GROUP = '>I4I2I2I2I2I2I6I6I6I6I4BI2BB'
 local GROUP_SIZE = 47

@@ -5,9 +5,9 @@
 -- result: none
 --
 -- A crawl spec sets a pace (delay, request limit, patience with a block), which counts in a group while an entry under
--- it is open there. Delay, limit and block of a group follow from its paces and from what the owner has set. Those of raw
--- senders count by flow: one that asks for more than the delay of the group has a clock of its own.
-local NO_DELAY, NO_PLACES = 4294967295, 65535 -- not set by the owner: by the paces
+-- it is open there. Delay, limit and block of a group follow from its paces and from overrides of an operator or a source.
+-- Paces of raw senders count by flow: one that asks for more than the delay of the group has a clock of its own.
+local NO_DELAY, NO_PLACES = 4294967295, 65535 -- no override: by the paces
 local OWN_SIZE = 22
 
 -- What only these functions use is local to their block: Lua allows 200 local names in the library.
@@ -48,15 +48,15 @@ do
     return packed, many
   end
 
-  -- Parses what the owner has set of a group, and its paces.
+  -- Parses the overrides of a group, and its paces.
   function parse_paces(g)
     if g.paces then return g.paces end
     local paces, rest, many = {}, g.rest, 0
     g.paces = paces
-    g.own_delay, g.least_delay, g.own_places, g.blocked_since, g.blocked_until = NO_DELAY, 0, NO_PLACES, 0, 0
+    g.delay_override, g.least_delay, g.places_override, g.blocked_since, g.blocked_until = NO_DELAY, 0, NO_PLACES, 0, 0
     if rest == '' then return paces end
     local at
-    g.own_delay, g.least_delay, g.own_places, g.blocked_since, g.blocked_until, at = struct.unpack(OWN, rest)
+    g.delay_override, g.least_delay, g.places_override, g.blocked_since, g.blocked_until, at = struct.unpack(OWN, rest)
     while at <= #rest do
       local p = {}
       p.number, p.flow, p.entries, p.delay, p.places, p.patience, at = struct.unpack(PACE, rest, at)
@@ -67,7 +67,7 @@ do
   end
 
   function packed_paces(g)
-    local parts = {struct.pack(OWN, g.own_delay, g.least_delay, g.own_places, g.blocked_since, g.blocked_until)}
+    local parts = {struct.pack(OWN, g.delay_override, g.least_delay, g.places_override, g.blocked_since, g.blocked_until)}
     for index, p in ipairs(g.paces) do
       parts[index + 1] = struct.pack(PACE, p.number, p.flow, p.entries, p.delay, p.places, p.patience)
     end
@@ -79,7 +79,7 @@ do
     return p.delay == NO_DELAY and tonumber(ARGV[3]) or p.delay
   end
 
-  -- Sets delay, request limit and block of a group: the strictest of its paces, unless the owner has set them. Paces of raw
+  -- Sets delay, request limit and block of a group: the strictest of its paces, unless they are overridden. Paces of raw
   -- senders count where no owner's run has open entries, and up to the default delay: what they ask beyond that holds for
   -- their own flow (flow_delay).
   function apply_paces(g)
@@ -95,9 +95,9 @@ do
       patience = math.min(patience or NO_DELAY, p.patience)
     end
     delay, places = delay or raw_delay or default, places or raw_places or 1
-    if g.own_delay ~= NO_DELAY then delay = g.own_delay end
+    if g.delay_override ~= NO_DELAY then delay = g.delay_override end
     g.delay = math.max(delay, g.least_delay)
-    g.max_in_flight = g.own_places ~= NO_PLACES and g.own_places or places
+    g.max_in_flight = g.places_override ~= NO_PLACES and g.places_override or places
     g.blocked = g.blocked_until
     if g.blocked_since > 0 and patience then g.blocked = math.min(g.blocked, g.blocked_since + patience * 1000) end
     -- The delay of a request in flight is never shortened: it counts from the latest time at which that may start.
@@ -105,13 +105,13 @@ do
     g.stale, g.is_touched, g.rest = true, true, false
   end
 
-  -- Returns the longest delay that a flow of raw senders asks for; 0 where the owner of the group has set it.
+  -- Returns the longest delay that a flow of raw senders asks for; 0 where an override sets its delay.
   function flow_delay(g, flow)
     local longest = 0
     for _, p in ipairs(parse_paces(g)) do
       if p.flow == flow and p.delay ~= NO_DELAY then longest = math.max(longest, p.delay) end
     end
-    return g.own_delay == NO_DELAY and longest or 0
+    return g.delay_override == NO_DELAY and longest or 0
   end
 
   -- Holds back a flow until a time; a request in flight holds it back until that ends.

@@ -20,7 +20,7 @@ return function()
   for _, s in ipairs(states) do
     local g = group(s.name)
     parse_paces(g)
-    g.own_delay, g.own_places = s.delay, s.places
+    g.delay_override, g.places_override = s.delay, s.places
     if s.least ~= NO_DELAY then g.least_delay = s.least end
     g.blocked_since, g.blocked_until = s.since, s.blocked
     apply_paces(g)

@@ -41,7 +41,7 @@ from .state import close_entry, mark_fetched, request_duration_ms, requeue_entry
 from .url_decisions import UrlDecision, closed_decision
 
 MAX_BACK_OFF_REQUEUES: Final = 8
-"""Times that one entry is requeued for its host's back-off before it is closed as failed.
+"""Times that one entry is requeued for its host's backoff before it is closed as failed.
 
 Where the host answers every other request, the cause is this URL.
 """
@@ -104,7 +104,7 @@ _CLOSE_REASON_BY_OUTCOME: Final[Mapping[str, DecisionReason]] = {
 
 
 class BackOffSignal(StrEnum):
-    """Effect of an outcome on the back-off of its host group."""
+    """Effect of an outcome on the backoff of its host group."""
 
     HEALTHY = "healthy"
     """The host answers."""
@@ -146,7 +146,7 @@ STALE: Final = EntryTransition("stale")
 
 
 def back_off_signal_of(outcome: FetchCompleted) -> BackOffSignal:
-    """Return what an outcome means for the back-off of its host group, of pages and robots.txt alike."""
+    """Return what an outcome means for the backoff of its host group, of pages and robots.txt alike."""
     kind = outcome.outcome
     if kind == FetchOutcome.RATE_LIMITED:
         return BackOffSignal.BACK_OFF

@@ -1,1 +1,1 @@
-"""Host groups: crawl delay, back-off, circuit breaker, robots.txt and per-site overrides."""
+"""Host groups: crawl delay, backoff, circuit breaker, robots.txt and per-site overrides."""

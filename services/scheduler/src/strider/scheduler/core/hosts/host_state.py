@@ -1,4 +1,4 @@
-"""State of a host group: its crawl delay, requests in flight, back-off and breaker.
+"""State of a host group: its crawl delay, requests in flight, backoff and breaker.
 
 The delay between two requests is the longest of the crawl specs of owners' runs that have an open entry in
 the group, where a spec that sets none has the deployment's and one that does may set less (`pace_of`). Raw
@@ -36,7 +36,7 @@ MAX_DELAY_SECONDS: Final = 86_400.0
 """Longest delay that a crawl spec may set, where the deployment allows no less."""
 
 BLOCK_MEMORY_MS: Final = 3_600_000
-"""How long the end of a block counts: a back-off or breaker that begins later starts from its beginning."""
+"""How long the end of a block counts: a backoff or breaker that begins later starts from its beginning."""
 
 SEQUENCES_REMEMBERED: Final = 8
 """Fetch sequences of the latest outcomes, kept so that a repeat is applied only once."""
@@ -186,7 +186,7 @@ def apply_outcome_to_host(
     chance: RandomSource,
     limits: BreakerLimits = DEFAULT_LIMITS,
 ) -> HostGroup:
-    """Apply a fetch outcome to back-off and breaker of its host group; a repeat changes nothing."""
+    """Apply a fetch outcome to backoff and breaker of its host group; a repeat changes nothing."""
     if outcome.fetch_sequence in group.applied_sequences:
         return group
     new_breaker = group.breaker
@@ -276,7 +276,7 @@ def is_record_over(record: HostRecorded, *, before_ms: int, now_ms: int) -> bool
 
 
 def _back_off_from_record(record: HostRecorded) -> HostBackoff:
-    """Restore the back-off; where the breaker blocks for longer, its end stands for both."""
+    """Restore the backoff; where the breaker blocks for longer, its end stands for both."""
     if not record.back_off_count:
         return backoff.NO_BACKOFF
     return HostBackoff(
