@@ -100,6 +100,7 @@ def test_the_same_page_by_other_spellings_is_one_link() -> None:
         pytest.param({"scope": "host"}, ["www.a.test"], id="host"),
         pytest.param({"scope": "domain"}, ["www.a.test", "a.test", "b.c.a.test"], id="domain"),
         pytest.param({"scope": "any"}, ["www.a.test", "a.test", "b.c.a.test", "other.test"], id="any"),
+        pytest.param({"scope": "listed"}, [], id="no list, as of a seed"),
         pytest.param({"scope": "listed", "hosts": ("other.test",)}, ["other.test"], id="listed hosts"),
         pytest.param(
             {"scope": "listed", "domains": ("a.test",)},
