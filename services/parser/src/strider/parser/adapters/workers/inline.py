@@ -1,7 +1,7 @@
-"""Parse small pages in the own process, for `strider crawl` and tests: services use worker processes.
+"""In-process parser of small pages, for `strider crawl` and tests alone.
 
-No process has to start for pages of usual size. Nothing here can stop a page
-that takes too long, so pages that are larger once decoded, and all PDFs, go to another page parser.
+No process has to start for pages of usual size. Nothing here can stop a page that takes too long, so pages
+that are larger once decoded, and all PDFs, go to another page parser.
 """
 
 from __future__ import annotations
