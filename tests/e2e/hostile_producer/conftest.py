@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from strider.fetcher.settings import WEB_PORTS
+from strider.testing.named_sites import NamedSites, named_sites
 from strider.testing.owner import OWNER_SETTINGS
 from tests.e2e.pipeline import Ring, running_ring
 
@@ -14,6 +16,10 @@ from .neighbours import DELAY_SECONDS, Stage
 
 MAX_HOSTS = 12
 """Hosts of one domain in a run; all other hosts here are addresses, which are domains of their own."""
+
+LAST_SYSTEM_PORT = 1023
+SEARCH_DOMAIN = "inner.test"
+"""What the resolver's configuration appends to names; a fetcher must not."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -34,8 +40,20 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="package")
-def open_ring() -> Iterator[Ring]:
-    with running_ring(SETTINGS, counts_statements=False) as ring:
+def sites_by_name() -> Iterator[NamedSites]:
+    with named_sites([port for port in WEB_PORTS if port > LAST_SYSTEM_PORT]) as sites:
+        yield sites
+
+
+@pytest.fixture(scope="package")
+def open_ring(sites_by_name: NamedSites) -> Iterator[Ring]:
+    """A pipeline that knows one name server, and a search domain as machines of a cluster have it."""
+    settings = {
+        **SETTINGS,
+        "FETCHER_DNS_SERVERS": sites_by_name.server.address,
+        "LOCALDOMAIN": SEARCH_DOMAIN,
+    }
+    with running_ring(settings, counts_statements=False) as ring:
         yield ring
 
 

@@ -6,24 +6,28 @@ is set by politeness alone, and is read from the sites' own logs: before an atta
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from itertools import count, pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from confluent_kafka import Producer
 
 from strider.contracts.generated.topics import SEEDS_OWNED, SEEDS_SUBMITTED
 from strider.contracts.seed_names import RAW_PREFIX
 from strider.frontier.turns import flow_of
-from strider.testing.owner import owner_headers
+from strider.testing.owner import OWNER_SETTINGS, owner_headers
 from strider.testing.site import ServedSite, SiteShape, serve_site
-from tests.e2e.pipeline import Ring
+from tests.e2e.pipeline import SHARDS, Ring
 from tests.figures import record_figure
 from tests.processes.waiting import until
 
@@ -37,6 +41,17 @@ QUIET_REQUESTS: Final = 10
 SKIPPED_REQUESTS: Final = 2
 """Of these, robots.txt and the front page, whose links are still on their way."""
 END_SECONDS: Final = 120.0
+OWN_PREFIXES: Final = ("STRIDER_", "KAFKA_", "POSTGRES_", "REDIS_", "LOCALDOMAIN")
+"""Variables that commands get from the pipeline alone."""
+
+
+class ServeSite(Protocol):
+    """Serves a generated site under names of its own, as `serve_site` does."""
+
+    def __call__(
+        self, seed: int, shape: SiteShape, *, log: Path, name: str
+    ) -> AbstractContextManager[ServedSite]:
+        """Serve it while the context lasts."""
 
 
 @dataclass(slots=True)
@@ -80,6 +95,8 @@ class Stage:
     neighbours: list[Neighbour] = field(default_factory=list)
     shape: SiteShape = SHAPE
     """Of the neighbours' sites."""
+    serve: ServeSite = serve_site
+    """Serves a neighbour's site, by default under names that no name server is asked for."""
 
     def send(self, seed: dict[str, Any] | bytes, *, is_owner: bool = False, **producer: Any) -> None:
         """Send one seed as any client would; an owner signs it, for the topic of owners."""
@@ -97,6 +114,31 @@ class Stage:
         for seed in seeds:
             client.produce(SEEDS_SUBMITTED.name, value=json.dumps(seed).encode())
         assert client.flush(60) == 0
+
+    async def command(self, *words: str) -> str:
+        """Run a command of `strider` against the pipeline, as an owner; return all that it printed."""
+        kept = {name: text for name, text in os.environ.items() if not name.startswith(OWN_PREFIXES)}
+        servers = self.ring.servers
+        given = {
+            "KAFKA_BOOTSTRAP_SERVERS": servers.kafka.address,
+            "POSTGRES_DSN": servers.dsn,
+            "REDIS_URL": servers.redis.address,
+            "STRIDER_SHARDS": str(SHARDS),
+            "STRIDER_ALLOW_PRIVATE": "true",
+            **OWNER_SETTINGS,
+        }
+        done = await asyncio.to_thread(
+            subprocess.run,
+            [sys.executable, "-m", "strider.cli", *words],
+            env={**kept, **given},
+            cwd=self.directory,
+            capture_output=True,
+            timeout=END_SECONDS,
+            check=False,
+        )
+        printed = (done.stdout + done.stderr).decode()
+        assert done.returncode == 0, f"strider {' '.join(words)} ended with {done.returncode}: {printed!r}"
+        return printed
 
     def neighbour(self, kind: str) -> Neighbour:
         """Return the owner's run, or the one that raw seeds share."""
@@ -147,8 +189,8 @@ class Stage:
     def _served(self, attack: str) -> Iterator[Sequence[ServedSite]]:
         name = attack.lower().replace(" ", "-")
         log = self.directory / f"{name}.log"
-        owner = serve_site(71, self.shape, log=log.with_suffix(".owner"), name=f"{name}-owner")
-        shared = serve_site(72, self.shape, log=log.with_suffix(".shared"), name=f"{name}-shared")
+        owner = self.serve(71, self.shape, log=log.with_suffix(".owner"), name=f"{name}-owner")
+        shared = self.serve(72, self.shape, log=log.with_suffix(".shared"), name=f"{name}-shared")
         with owner as first, shared as second:
             yield first, second
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +13,6 @@ import httpx
 import pytest
 
 from strider.api import log_events
-from strider.testing.owner import OWNER_SETTINGS
 from strider.testing.site.plan import page_html, sentences
 from tests.processes.waiting import until
 
@@ -100,19 +95,7 @@ async def submit_to_api(stage: Stage, seed: Mapping[str, Any]) -> None:
 async def submit_by_command(stage: Stage, seed: Mapping[str, Any]) -> None:
     headers = [part for pair in seed["headers"].items() for part in ("--header", ": ".join(pair))]
     command = ("add", seed["url"], "--job", seed["job_id"], "--scope", "any", "--max-depth", "2", *headers)
-    kept = {name: text for name, text in os.environ.items() if not name.startswith(("STRIDER_", "KAFKA_"))}
-    named = {"KAFKA_BOOTSTRAP_SERVERS": stage.ring.servers.kafka.address, **OWNER_SETTINGS}
-    done = await asyncio.to_thread(
-        subprocess.run,
-        [sys.executable, "-m", "strider.cli", "seeds", *command],
-        env={**kept, **named},
-        capture_output=True,
-        text=True,
-        timeout=END_SECONDS,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert SECRETS["command"] not in done.stdout + done.stderr
+    assert SECRETS["command"] not in await stage.command("seeds", *command)
 
 
 async def until_stored(stage: Stage, job_id: str, urls: list[str]) -> list[Any]:

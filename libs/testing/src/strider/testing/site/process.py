@@ -1,7 +1,8 @@
 """Runs a generated site as a process of its own, and reads its access log.
 
-Hosts are `*.localhost` names (one address, distinguished by the Host header), or loopback addresses of their
-own, for clients that would resolve such names by DNS.
+Hosts are `*.localhost` names (one address, distinguished by the Host header), names of another domain that a
+name server of the test serves, or loopback addresses of their own, for clients that would resolve such names
+by DNS.
 """
 
 from __future__ import annotations
@@ -107,9 +108,9 @@ class ServedSite:
         }
 
 
-def host_names(hosts: int, name: str) -> list[str]:
+def host_names(hosts: int, name: str, domain: str = "localhost") -> list[str]:
     """Return host names of the form `siteN.localhost`."""
-    return [f"{name}{number}.localhost" for number in range(hosts)]
+    return [f"{name}{number}.{domain}" for number in range(hosts)]
 
 
 def host_addresses(hosts: int) -> list[str]:
@@ -125,19 +126,21 @@ def serve_site(
     log: Path | None = None,
     own_addresses: bool = False,
     name: str = "site",
+    domain: str = "localhost",
+    address: str = "127.0.0.1",
     port: int = 0,
 ) -> Iterator[ServedSite]:
     """Serve a site while the context lasts.
 
     A `name` of its own separates its hosts from those of other sites, of which a crawler may still have
-    state.
+    state. Names of another `domain` than `localhost` need a name server that knows the `address`.
     """
-    names = host_addresses(shape.hosts) if own_addresses else host_names(shape.hosts, name)
+    names = host_addresses(shape.hosts) if own_addresses else host_names(shape.hosts, name, domain)
     order = {
         "seed": seed,
         "shape": asdict(shape),
         "names": names,
-        "addresses": names if own_addresses else ["127.0.0.1"],
+        "addresses": names if own_addresses else [address],
         "log": str(log) if log else "",
         "port": port,
     }
