@@ -155,10 +155,11 @@ async def test_a_login_goes_to_its_own_site_and_is_in_clear_nowhere_else(stage: 
         found = await places_of([*SECRETS.values(), *marks], stage.ring)
 
     # The search is no proof unless it finds what is there.
-    assert found[marks[0]] >= {"topic seeds-submitted", "topic fetch-requests", "table crawled_pages"}
+    assert found[marks[0]] >= {"topic seeds-owned", "topic fetch-requests", "table crawled_pages"}
     assert {place.partition(" ")[0] for place in found[marks[1]]} == {"topic", "table", "redis", "file"}
     # What a producer writes itself is on the topic of seeds as it wrote it, until retention deletes it.
-    own = {SECRETS[name]: {"topic seeds-submitted"} for name in ("producer", "broken", "raw")}
+    topics = {"producer": "seeds-owned", "broken": "seeds-submitted", "raw": "seeds-submitted"}
+    own = {SECRETS[name]: {f"topic {topic}"} for name, topic in topics.items()}
     assert {text: found[text] for text in SECRETS.values()} == {
         text: own.get(text, set()) for text in SECRETS.values()
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ class NamedSites:
 def named_sites(ports: Sequence[int]) -> Iterator[NamedSites]:
     """Serve names in a thread of their own while the context lasts."""
     zones: dict[str, Zone] = {}
-    started: Future[tuple[NameServer, partial[object]]] = Future()
+    started: Future[tuple[NameServer, Callable[[], object]]] = Future()
 
     async def serve() -> None:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
