@@ -1,4 +1,4 @@
-"""Clients that send nothing, and texts that are meant for whoever reads what the pipeline knows."""
+"""Clients that send nothing, and texts that attack the terminal or the spreadsheet of an operator."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class NamedSites:
     ports: Sequence[int]
     """Ports that a site may have; none that URLs leave out, as the site's plan has it."""
     zones: dict[str, Zone]
-    """What the server knows; tests add their own."""
+    """Zones of the server, to which tests add theirs."""
 
     def queries(self, ending: str) -> int:
         """Return how often names with this ending were looked up."""
