@@ -123,6 +123,16 @@ def test_every_list_is_within_the_limit_or_refused(patterns: list[str]) -> None:
         assert both.include.texts == tuple(patterns[::2])
 
 
+@pytest.mark.parametrize("text", ["[]", "x[]", "[^]", "[[:alpha:]", "a[^]b"])
+def test_a_class_without_an_end_is_refused_whatever_follows_it(text: str) -> None:
+    """The bracket of the next pattern would close it."""
+    for patterns in ([text], [text, "b]"], ["a", text, "[]]"]):
+        refused = compile_patterns([f"re:{each}" for each in patterns])
+
+        assert isinstance(refused, InvalidPattern)
+        assert "missing ]" in refused.detail
+
+
 @given(st.lists(expressions(), min_size=1, max_size=4), st.text("ab/-.*9", max_size=12))
 @settings(max_examples=300, deadline=None)
 def test_one_program_matches_what_any_of_its_patterns_matches(texts: list[str], path: str) -> None:

@@ -15,7 +15,7 @@ _TOKENS: Final = re.compile(
     r"""
     \\Q.*?(?:\\E|\Z)                                # quoted text
     | \\x\{[0-9A-Fa-f]*\} | \\.                       # an escape
-    | \[ \^? \]? (?: \[:\^?\w+:\] | \\. | [^\]\\] )* \]  # a class
+    | \[ \^?+ \]?+ (?: \[:\^?\w+:\] | \\. | [^\]\\] )*+ \]  # a class; nothing is taken back: `[]` has no end
     | \{ \d+ (?: , \d* )? \}                        # a counted repetition
     | .
     """,
