@@ -58,9 +58,9 @@ _IMPOSSIBLE_AFTER: Final = {
     RunState.DROPPED: {RunState.RUNS, RunState.PAUSED, RunState.CANCELLED},
     RunState.COMPLETED: {RunState.RUNS, RunState.PAUSED, RunState.CANCELLED},
 }
+"""States that a run cannot return to from a final one."""
 CLOSED: Final = "closed"
 """State of a run that continues without further seeds, until nothing of it is open."""
-"""States that a run cannot return to from a final one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,13 +196,12 @@ async def _close(target: BrokerTarget, run_id: str) -> dict[str, Any]:
     async with open_frontier_client(target) as frontier:
         control = await frontier.load_run_control()
         glance = await frontier.inspection.runs(range(frontier.shards))
-        is_closed = control.closing_of(run_id) is not None
-        if run_id not in glance.runs and not (is_closed or control.is_completed(run_id)):
+        is_completed = control.is_completed(run_id)
+        is_new = not is_completed and control.closing_of(run_id) is None
+        if is_new and run_id not in glance.runs:
             _fail_unknown(run_id, glance.runs)
-        is_new = not (is_closed or control.is_completed(run_id))
         if is_new:
             await frontier.publish_command(JobEventKind.CLOSE, execution_id=run_id)
-        is_completed = control.is_completed(run_id)
         found = glance.runs.get(run_id)
         return {
             "id": run_id,

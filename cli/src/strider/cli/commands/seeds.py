@@ -1,6 +1,6 @@
 """strider seeds: submit URLs to the crawler.
 
-Publishes seeds on their topic, which is open to every producer, and signs them where there is an owner's key.
+Publishes seeds: where there is an owner's key, signed on `seeds-owned`, else on `seeds-submitted`.
 Exit code 2: some lines are not seeds; the others were published. With --wait, the run of the seeds is closed
 once they are acknowledged, and the command ends with it.
 """

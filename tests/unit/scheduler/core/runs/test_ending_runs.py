@@ -157,7 +157,7 @@ def test_a_run_is_complete_when_every_shard_has_counted_the_same_again() -> None
     run = a_run(RunFact(a_count(accepted=2)), RunFact(a_count()))
     proof = drained(run)
     proof.note_round(ASKED, 0.0)
-    assert not proof.advance(run, READ), "nobody has counted again yet"
+    assert not proof.advance(run, READ), "no shard has counted again yet"
     run.apply_fact(0, RunFact(a_count(accepted=2), ASKED))
     assert not proof.advance(run, READ), "one shard is missing"
     count_again(run)

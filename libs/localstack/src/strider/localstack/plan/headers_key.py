@@ -11,7 +11,7 @@ from pathlib import Path
 
 from strider.localstack.directories import StackDirectory
 
-from .key_files import configured_keys, new_key, read_key, write_key
+from .key_files import configured_keys, new_key, read_key, split_keys, write_key
 
 
 def headers_key_file(home: StackDirectory) -> Path:
@@ -31,7 +31,7 @@ def provide_headers_key(home: StackDirectory, environment: Mapping[str, str]) ->
     """
     kept = read_headers_key(home)
     named = configured_headers_key(environment)
-    keys = [key for text in (named, kept) for key in text.replace(",", " ").split()]
+    keys = [key for text in (named, kept) for key in split_keys(text)]
     all_keys = ",".join(dict.fromkeys(keys)) or new_key()
     if all_keys != kept:
         write_key(headers_key_file(home), all_keys)

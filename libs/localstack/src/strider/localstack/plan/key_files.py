@@ -25,6 +25,11 @@ def new_key() -> str:
     return secrets.token_hex(_KEY_BYTES)
 
 
+def split_keys(text: str) -> list[str]:
+    """Return the keys in a text that separates them by commas or blanks."""
+    return text.replace(",", " ").split()
+
+
 def read_key(path: Path) -> str:
     """Return the content of a key file; empty where there is none that can be read."""
     try:
