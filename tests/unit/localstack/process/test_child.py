@@ -146,9 +146,9 @@ def test_all_processes_are_signalled_before_any_is_waited_for(launch: Callable[.
     assert _wait(lambda: plan.log.read_text() == "deaf\n" * 3)
     began = time.monotonic()
 
-    stop_all((child, signal.SIGTERM, 0.3) for child in children)
+    stop_all((child, signal.SIGTERM, 1.0) for child in children)
 
-    assert time.monotonic() - began < 0.8
+    assert time.monotonic() - began < 2.5
     assert [child.exit_code for child in children] == [-signal.SIGKILL] * 3
 
 
