@@ -75,6 +75,9 @@ reliability: setup ## run the tests that docs/reliability.md names, and write it
 	FIGURES_FILE=$(CURDIR)/.strider/figures.jsonl $(PYTEST) tests -m "fault$(if $(LONG),, and not slow)" -n $(LANES) --dist loadscope --timeout 1200 $(ARGS)
 	$(BIN)/python tools/reliability.py --collect .strider/figures.jsonl
 
+hostile: setup ## every attack of a hostile producer on the running pipeline; `make test` runs most of them
+	$(PYTEST) tests/e2e/hostile_producer -s $(ARGS)
+
 slow: setup ## the long tests that `make test` leaves out: a Redis cluster, millions of entries, frozen fetchers (hours)
 	$(PYTEST) tests/contract tests/integration -m slow --timeout 7200 --durations 0 $(ARGS)
 

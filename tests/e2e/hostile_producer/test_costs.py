@@ -38,6 +38,7 @@ def costly_page() -> Reply:
     return 200, headers, gzip.compress(text.encode(), 6)
 
 
+@pytest.mark.slow
 @pytest.mark.fault("C1")
 async def test_rules_that_are_expensive_to_match_delay_no_other_run(stage: Stage) -> None:
     """URLs that are denied wait for no crawl delay: nothing but their cost limits how fast they come."""

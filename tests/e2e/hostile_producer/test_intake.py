@@ -86,6 +86,7 @@ def chain_reply(path: str) -> Reply:
     return 200, {"Content-Type": "text/html; charset=utf-8"}, page_html(f"Page {number}", text, links)
 
 
+@pytest.mark.slow
 @pytest.mark.fault("S16", part="a template that a stranger wants closed, on the running pipeline")
 async def test_made_up_paths_of_a_site_close_nothing_for_others(stage: Stage) -> None:
     """In the run that raw seeds share, whose pages are judged together."""

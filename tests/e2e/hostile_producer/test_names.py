@@ -82,6 +82,7 @@ async def test_odd_ports_and_completed_names_reach_no_server(stage: Stage, sites
         assert sites_by_name.queries(f".{SEARCH_DOMAIN}") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.fault("A12", part="a final dot")
 async def test_a_final_dot_makes_no_second_host(stage: Stage, sites_by_name: NamedSites) -> None:
     """Else each spelling of a host would get requests of its own, without the delay between them."""

@@ -40,7 +40,7 @@ async def test_patterns_that_cost_seconds_are_refused(stage: Stage) -> None:
 
 
 @pytest.mark.fault("A3")
-@pytest.mark.parametrize("limit", ["max_seconds", "max_pages"])
+@pytest.mark.parametrize("limit", ["max_seconds", pytest.param("max_pages", marks=pytest.mark.slow)])
 async def test_a_seed_cannot_end_a_run_of_others(stage: Stage, limit: str) -> None:
     """The name of a run stands in every page result; a limit of one would end it."""
     async with stage.unharmed_neighbours(f"A3 {limit}"):
@@ -52,7 +52,7 @@ async def test_a_seed_cannot_end_a_run_of_others(stage: Stage, limit: str) -> No
 
 
 @pytest.mark.fault("A4")
-@pytest.mark.parametrize("delay", [A_DAY, 0])
+@pytest.mark.parametrize("delay", [A_DAY, pytest.param(0, marks=pytest.mark.slow)])
 async def test_a_seed_cannot_set_the_pace_of_a_host(stage: Stage, delay: int) -> None:
     """A delay of a day would stop everybody's crawl of the host, and none at all would flood it."""
     async with stage.unharmed_neighbours(f"A4 delay {delay}"):
@@ -63,6 +63,7 @@ async def test_a_seed_cannot_set_the_pace_of_a_host(stage: Stage, delay: int) ->
             await stage.until_refused(url, field="delay")
 
 
+@pytest.mark.slow
 @pytest.mark.fault("A4", part="a delay of raw seeds holds for their own requests")
 async def test_a_long_delay_that_is_allowed_holds_for_its_sender_alone(stage: Stage) -> None:
     """Each of these URLs is open until its turn, which comes once in a minute."""

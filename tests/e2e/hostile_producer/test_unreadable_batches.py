@@ -50,15 +50,22 @@ async def send_refused_seeds(client: Any, attack: str) -> list[str]:
 @pytest.mark.parametrize(
     ("attack", "content"),
     [
-        ("gzip-tail", with_gzip_tail(record(b'{"url": "http://127.0.0.1:9/"}'))),
-        ("wrong-offset", forged_batch(record(b"{}", delta=2**31 - 1))),
-        (
+        pytest.param("gzip-tail", with_gzip_tail(record(b'{"url": "http://127.0.0.1:9/"}')), id="gzip-tail"),
+        pytest.param(
+            "wrong-offset",
+            forged_batch(record(b"{}", delta=2**31 - 1)),
+            id="wrong-offset",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
             "many-records",
             forged_batch(
                 gzip.compress(b"".join(record(b"x", delta=delta) for delta in range(MANY_RECORDS))),
                 count=MANY_RECORDS,
                 codec=1,
             ),
+            id="many-records",
+            marks=pytest.mark.slow,
         ),
     ],
 )

@@ -217,6 +217,18 @@ class CrawlOnServers:
         deadline = self.clock.monotonic() + DEADLINE_SECONDS
         while not (answer := await question()):
             self.pipeline.check()
-            assert self.clock.monotonic() < deadline, "it did not happen in time"
+            if self.clock.monotonic() > deadline:
+                raise AssertionError(f"not within {DEADLINE_SECONDS:g} s; {await self._describe()}")
             await asyncio.sleep(0.3)
         return answer
+
+    async def _describe(self) -> str:
+        """Return what is open, for the failure of a test."""
+        entries = await self.entries()
+        is_open = [
+            f"{entry.url} {entry.state} tries={entry.tries} sequence={entry.fetch_sequence}"
+            for entry in entries
+            if not entry.closed_at_ms
+        ]
+        running = len(self.pipeline.running)
+        return f"entries={len(entries)} visits={len(self.web.log)} tasks={running} open={is_open}"
