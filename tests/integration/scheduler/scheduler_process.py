@@ -21,6 +21,7 @@ from strider.contracts.generated.topics import (
     CRAWL_SPECS,
     FETCH_REQUESTS,
     FRONTIER,
+    JOB_EVENTS,
     SCHEDULER_DLQ,
     TOPICS,
     URLS_DECIDED,
@@ -223,12 +224,17 @@ class CrawlOnServers:
         return answer
 
     async def _describe(self) -> str:
-        """Return what is open, for the failure of a test."""
+        """Return what is open and who holds the budget, for the failure of a test."""
         entries = await self.entries()
         is_open = [
             f"{entry.url} {entry.state} tries={entry.tries} sequence={entry.fetch_sequence}"
             for entry in entries
             if not entry.closed_at_ms
         ]
+        claims = {
+            each.shard: f"{each.what} pages={each.pages} bytes={each.bytes} {each.counts}"
+            for each in await self.events(JOB_EVENTS)
+            if each.execution_id.endswith(self.name) and each.counts
+        }
         running = len(self.pipeline.running)
-        return f"entries={len(entries)} visits={len(self.web.log)} tasks={running} open={is_open}"
+        return f"visits={len(self.web.log)} tasks={running} entries={len(entries)} open={is_open} {claims=}"
