@@ -73,6 +73,38 @@ def test_a_budget_is_not_held_by_requests_that_went_with_the_working_set() -> No
     simulate(scenario())
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_budget_is_not_held_by_leases_that_ended_while_it_was_recounted(seed: int) -> None:
+    """A new owner releases entries while it still counts what the earlier one had in flight."""
+    spec = replace(SPEC, max_pages=6)
+
+    async def scenario() -> None:
+        world = SimulatedWorld(hosts_of(12), seed=seed, spec=spec)
+        conclude = world.frontier.conclude
+
+        async def late_conclude(*args: Any) -> Any:
+            await asyncio.sleep(0.5)
+            return await conclude(*args)
+
+        world.frontier.conclude = late_conclude  # type: ignore[method-assign]
+        await world.begin()
+        for _ in range(3):
+            scheduler = world.start()
+            await asyncio.sleep(4)
+            await scheduler.kill()
+        scheduler = world.start()
+        await world.until_complete(scheduler, seconds=2_000)
+        await scheduler.stop()
+
+        pages = [
+            visit for visit in world.web.log if visit.outcome == "fetched" and visit.url in world.web.pages
+        ]
+        assert len(pages) == 6
+        assert list(world.reasons().values()) == ["budget"] * 6
+
+    simulate(scenario())
+
+
 def test_an_entry_whose_record_could_outgrow_its_topic_is_refused_at_the_door() -> None:
     """Taken in, it could not be written down once it was fetched, and would stay open for ever."""
     url = "http://h0.test/"

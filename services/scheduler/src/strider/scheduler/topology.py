@@ -308,8 +308,9 @@ class Scheduler:
 
     async def _run_loops(self, shard: OwnedShard) -> None:
         """Run the loops of a shard until it is given up; the first failure ends them all."""
-        releasing = asyncio.create_task(self._release_loop(shard).run())
-        tasks = {releasing}
+        release = self._release_loop(shard)
+        releasing = asyncio.create_task(release.run())
+        tasks = {releasing, asyncio.create_task(release.recount_budgets())}
         if shard.options.queue_limits != NO_QUEUE_LIMITS:
             tasks.add(asyncio.create_task(self._refill_loop(shard).run()))
         if shard.options.retention_interval_seconds:

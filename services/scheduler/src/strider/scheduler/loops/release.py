@@ -144,15 +144,12 @@ class ReleaseLoop:
         self._unsent: list[tuple[Publish, int]] = []
         """Requests that were not acknowledged, with the ends of their leases."""
 
+    async def recount_budgets(self) -> None:
+        """Recount what was spent before the takeover; runs with a budget wait for it."""
+        await self._budget.recount()
+
     async def run(self) -> None:
         """Release until the shard is given up, or has a newer owner."""
-        recounting = asyncio.create_task(self._budget.recount(), name=f"count {self._shard.number}")
-        try:
-            await self._run()
-        finally:
-            recounting.cancel()
-
-    async def _run(self) -> None:
         backoff = Backoff(clock=self._clock, chance=self._chance)
         while not self._shard.is_stopping:
             self._shard.wake.clear()
@@ -242,6 +239,8 @@ class ReleaseLoop:
         decision = apply_run_state(entry, directive, now_ms) or decide_release(entry, context)
         if spec is not None and decision.action is ReleaseAction.FETCH:
             decision = self._budget.apply(decision, lease, spec, now_ms)
+        if decision.action is not ReleaseAction.FETCH:
+            self._budget.release(lease)  # a recount may have found this lease, and reserved for it
         if (
             spec is not None
             and decision.action is ReleaseAction.FETCH_ROBOTS
