@@ -34,3 +34,22 @@ def test_a_line_that_is_no_url_is_reported_with_its_number(tmp_path: Path) -> No
         plan_crawl(CrawlOptions(urls=(), from_file=listed))
 
     assert str(caught.value) == f"--from {listed}: line 3 is not UTF-8; expected one URL per line"
+
+
+@pytest.mark.parametrize(
+    ("output", "form", "expected"),
+    [
+        pytest.param("pages.csv", None, "csv", id="csv"),
+        pytest.param("PAGES.CSV", None, "csv", id="capitals"),
+        pytest.param("pages.jsonl", None, "jsonl", id="lines"),
+        pytest.param("pages", None, "jsonl", id="no suffix"),
+        pytest.param(None, None, "jsonl", id="standard output"),
+        pytest.param("pages.csv", "jsonl", "jsonl", id="the option wins"),
+    ],
+)
+def test_the_name_of_the_output_says_its_format(output: str | None, form: str | None, expected: str) -> None:
+    options = CrawlOptions(
+        urls=("http://127.0.0.1:1/",), output=None if output is None else Path(output), form=form
+    )
+
+    assert plan_crawl(options).output_format == expected

@@ -39,7 +39,12 @@ Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="File to write, overwritten; default or -: standard output."),
 ]
-Form = Annotated[ResultFormat, typer.Option("--format", help="Format of the lines.")]
+Form = Annotated[
+    ResultFormat | None,
+    typer.Option(
+        "--format", help="Format of the lines; by default csv for an output that ends in .csv, else jsonl."
+    ),
+]
 FromFile = Annotated[
     Path | None, typer.Option("--from", help="File of start URLs, one per line; # begins a comment.")
 ]
@@ -121,7 +126,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress an
 def crawl(  # noqa: PLR0917  # options, which are given by name
     urls: Urls = None,
     output: Output = None,
-    form: Form = ResultFormat.JSONL,
+    form: Form = None,
     from_file: FromFile = None,
     max_pages: MaxPages = 0,
     max_bytes: MaxBytes = 0,

@@ -55,7 +55,8 @@ class CrawlOptions:
     urls: tuple[str, ...]
     from_file: Path | None = None
     output: Path | None = None
-    form: str = "jsonl"
+    form: str | None = None
+    """Format of the lines; None: as the name of the output says."""
     max_pages: int = 0
     max_bytes: int = 0
     max_pages_per_host: int = 0
@@ -121,13 +122,18 @@ def plan_crawl(options: CrawlOptions) -> CrawlPlan:
         request,
         replace(services, crawl=settings, decrypt_header=decrypt_header),
         output=options.output,
-        output_format=options.form,
+        output_format=options.form or _format_of(options.output),
         resume=options.resume,
         max_seconds=options.max_seconds,
         only_pages=options.only_pages,
         as_json=options.as_json,
         is_quiet=options.is_quiet,
     )
+
+
+def _format_of(output: Path | None) -> str:
+    """Return the format that the name of an output says: CSV for .csv, else JSON lines."""
+    return "csv" if output is not None and output.suffix.lower() == ".csv" else "jsonl"
 
 
 def _crawl_spec(options: CrawlOptions, settings: CrawlSettings) -> CrawlSpecDeclared:
