@@ -24,7 +24,7 @@ demo-kafka: setup ## show the example pair at work on the local stack: real Kafk
 	@tools/demo-kafka
 
 test: setup ## run every test but the long ones (make faults, make slow), on a real Kafka, PostgreSQL and Valkey
-	@$(PYTEST) tests -m "not slow and not paced" -n $(LANES) --dist loadscope $(ARGS); many=$$?; \
+	@$(PYTEST) tests -m "not slow and not paced" -n $(LANES) --dist loadscope --durations 25 --durations-min 15 $(ARGS); many=$$?; \
 	$(PYTEST) tests/e2e -m "paced and not slow" $(ARGS); paced=$$?; \
 	for code in $$many $$paced; do case $$code in 0|5) ;; *) exit 1 ;; esac; done  # 5: ARGS select none of them
 
