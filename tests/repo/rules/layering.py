@@ -19,12 +19,15 @@ from .sources import shipped, tracked, tree
 
 LAYERS = (
     *("contracts", "urls", "politeness", "sites", "messaging", "runtime", "crawl"),
-    *("storage", "frontier", "localstack", "testing"),
+    *("storage", "frontier", "jobs", "localstack", "testing"),
 )
 """Libraries from the innermost outwards; each may import only what stands before it."""
 
 SERVICE_MAY_IMPORT = frozenset(
-    {"contracts", "urls", "politeness", "sites", "messaging", "runtime", "crawl", "storage", "frontier"}
+    {
+        *("contracts", "urls", "politeness", "sites", "messaging", "runtime", "crawl", "storage"),
+        *("frontier", "jobs"),
+    }
 )
 
 CORE_MAY_IMPORT = frozenset({"contracts", "urls", "politeness", "sites"})
@@ -34,6 +37,9 @@ PURE_MODULES = frozenset(
         "strider.frontier.constants",
         "strider.frontier.models",
         "strider.frontier.turns",
+        "strider.jobs.errors",
+        "strider.jobs.models",
+        "strider.jobs.states",
         "strider.storage.rows",
     }
 )

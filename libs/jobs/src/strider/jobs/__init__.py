@@ -1,0 +1,1 @@
+"""Jobs: their states and schedule (pure), and their record in PostgreSQL."""
