@@ -1,0 +1,3 @@
+DROP TABLE job_executions;
+DROP TABLE jobs;
+DROP TABLE sources;
