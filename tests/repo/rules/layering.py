@@ -37,9 +37,16 @@ PURE_MODULES = frozenset(
         "strider.frontier.constants",
         "strider.frontier.models",
         "strider.frontier.turns",
+        "strider.jobs.adaptive",
         "strider.jobs.errors",
+        "strider.jobs.history",
+        "strider.jobs.intervals",
+        "strider.jobs.lifecycle",
         "strider.jobs.models",
+        "strider.jobs.rebalance",
+        "strider.jobs.slots",
         "strider.jobs.states",
+        "strider.jobs.validation",
         "strider.storage.rows",
     }
 )

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypedDict
 
 from strider.contracts.generated.enums import JobState
 
+from .errors import StaleVersion
 from .states import ExecutionState
 
 DEFAULT_MAX_RETRIES: Final = 3
@@ -106,7 +107,7 @@ class Job:
     crawl_settings: Mapping[str, Any]
     metadata: Mapping[str, Any]
     version: int
-    """Grows with every change; the ETag."""
+    """Grows with every change of settings, action and move, not with its runs; the ETag."""
     created_by: str
     created_at_ms: int
     updated_at_ms: int
@@ -115,6 +116,11 @@ class Job:
     def is_recurring(self) -> bool:
         """Whether it runs again after a run has ended."""
         return self.schedule_enabled and self.interval_minutes is not None
+
+    def check_version(self, given: int | None) -> None:
+        """Raise StaleVersion where another version was read; None is of a caller that has read none."""
+        if given is not None and given != self.version:
+            raise StaleVersion(self.job_id, given=given, current=self.version)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +165,7 @@ class Launch(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionResult:
-    """How an execution ended."""
+    """The end of an execution, with its counts."""
 
     outcome: ExecutionState
     """completed, failed or cancelled."""
@@ -180,7 +186,7 @@ class ExecutionResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobQuery:
-    """Which jobs to list; the newest first."""
+    """Filters of a list of jobs, the newest first."""
 
     state: JobState | None = None
     source_id: str | None = None
@@ -227,7 +233,7 @@ class JobStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleMetrics:
-    """What the scheduler's metrics show of all jobs."""
+    """Numbers of all jobs for the scheduler's metrics."""
 
     jobs: Mapping[JobState, int]
     executions: Mapping[ExecutionState, int]

@@ -96,7 +96,7 @@ class JobStore(Protocol):
     async def finish(
         self, execution_id: str, result: ExecutionResult, *, now_ms: int, token: str | None = None
     ) -> Job | None:
-        """Store how an execution ended, and what follows for its job; a repeat changes nothing.
+        """Store the end of an execution and the next state of its job; a repeat changes nothing.
 
         Completed: the next run is planned, or the job is completed. Failed: a retry after a back-off, or the
         job is failed. With `token`, only while this token holds the job's lock. None: no such execution.

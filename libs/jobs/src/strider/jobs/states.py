@@ -40,7 +40,7 @@ TRANSITIONS: Final[Mapping[JobState, Mapping[JobState, str]]] = {
 
 
 class JobAction(StrEnum):
-    """What a person can command of a job."""
+    """Commands of people about a job."""
 
     PAUSE = "pause"
     RESUME = "resume"

@@ -59,7 +59,7 @@ CREATE TABLE jobs (
     -- Fields of a crawl spec that the job sets instead of its source.
     crawl_settings           jsonb       NOT NULL DEFAULT '{}',
     metadata                 jsonb       NOT NULL DEFAULT '{}',
-    -- Grows with every change.
+    -- Grows with every change of settings, action and move, not with its runs.
     version                  bigint      NOT NULL DEFAULT 1,
     created_by               text        NOT NULL DEFAULT '',
     created_at               timestamptz NOT NULL,

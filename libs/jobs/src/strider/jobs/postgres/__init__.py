@@ -1,0 +1,5 @@
+"""The record of jobs in PostgreSQL."""
+
+from .store import PostgresJobStore
+
+__all__ = ["PostgresJobStore"]
