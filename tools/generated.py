@@ -115,6 +115,14 @@ def _security() -> dict[Path, str]:
     return {page: between(page.read_text(encoding="utf-8"), "rows", security.render_rows())}
 
 
+def _jobs() -> dict[Path, str]:
+    import job_pages  # noqa: PLC0415  # a neighbour of this file
+
+    text = between(job_pages.PAGE.read_text(encoding="utf-8"), "state-diagram", job_pages.state_diagram())
+    text = between(text, "states", job_pages.state_table())
+    return {job_pages.PAGE: between(text, "curves", job_pages.curve_table())}
+
+
 def _module_tables() -> dict[Path, str]:
     import module_tables  # noqa: PLC0415  # a neighbour of this file
 
@@ -144,6 +152,7 @@ RENDERERS: tuple[Render, ...] = (
         _processes,
         _log_events,
         _security,
+        _jobs,
         _module_tables,
         _routes,
     ),

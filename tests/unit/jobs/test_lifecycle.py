@@ -147,7 +147,7 @@ def test_a_run_that_was_cancelled_alone_leaves_the_schedule() -> None:
     assert finish_job(_running(), CANCELLED, now_ms=NOW_MS).state is JobState.CANCELLED
 
 
-def test_a_changed_interval_plans_the_next_run_anew() -> None:
+def test_a_changed_interval_plans_another_next_run() -> None:
     job = a_job(interval_minutes=1, interval_type="days")
 
     changed = change_job(job, {"interval_minutes": 1, "interval_type": "hours"}, loads=EMPTY, now_ms=NOW_MS)  # type: ignore[typeddict-item]

@@ -22,7 +22,7 @@ _MOST_DOUBLINGS: Final = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeHistory:
-    """How often a source has been the same, in a row."""
+    """Number of runs in a row without a change of a source, and its latest hash."""
 
     baseline_seconds: int
     cap_seconds: int = ADAPTIVE_CAP_SECONDS

@@ -1,4 +1,4 @@
-"""Lives of jobs: the job that follows from a creation, an action, a change and the end of an execution. Pure.
+"""Lives of jobs: creation, actions, changes, and the end of an execution. Pure.
 
 Each function takes a job and returns the job that is stored then; `states.py` refuses what is not legal.
 """
@@ -92,7 +92,7 @@ def act_on(job: Job, action: JobAction, *, loads: Sequence[float], now_ms: int) 
 
 
 def change_job(job: Job, change: JobChange, *, loads: Sequence[float], now_ms: int) -> Job:
-    """Return the job with changed settings (checked ones); a changed schedule plans its next run anew.
+    """Return the job with changed settings (checked ones); a changed schedule gives it another next run.
 
     A job without an interval from now on runs once more where it is scheduled.
     """

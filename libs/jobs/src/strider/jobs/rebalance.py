@@ -1,7 +1,8 @@
-"""Rebalance: moves of jobs from loaded slots to others. Pure; a preview is the same plan, not applied.
+"""Rebalance: moves of jobs from loaded slots to others. Pure.
 
-A job is moved by at most half of its interval (and half a day), so that it neither runs twice nor misses a
-run. It stays where its next run is within 30 minutes, or where it was moved within an hour.
+A preview is the same plan, not applied. A job is moved by at most half of its interval (and half a day), so
+that it neither runs twice nor misses a run. It stays where its next run is within 30 minutes, or where it was
+moved within an hour.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""BucketMap: the 96 quarters of an hour of a day (UTC), and the least loaded one for a job. Pure.
+"""Slots (BucketMap): the 96 quarters of an hour of a day (UTC), and their loads. Pure.
 
 The load of a slot is the number of runs that start in it each day: a job of six hours adds one to each of
 four slots, a weekly job a seventh to one, a job of five minutes three to every slot.

@@ -28,7 +28,7 @@ TRANSITIONS: Final[Mapping[JobState, Mapping[JobState, str]]] = {
     JobState.RUNNING: {
         JobState.COMPLETED: "its run has ended",
         JobState.FAILED: "its run failed, and its retries are used up",
-        JobState.SCHEDULED: "its run failed, and is tried again after a back-off",
+        JobState.SCHEDULED: "its run failed and is tried again, or was cancelled alone",
         JobState.CANCELLED: "cancel",
     },
     JobState.PAUSED: {JobState.SCHEDULED: "resume", JobState.CANCELLED: "cancel"},

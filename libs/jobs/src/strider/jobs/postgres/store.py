@@ -1,6 +1,7 @@
-"""The record of jobs in PostgreSQL: every method of the port `JobStore`, which describes them.
+"""The record of jobs in PostgreSQL: every method of the port `JobStore`.
 
-Each is a transaction that is repeated from its beginning after a failure that passes.
+The port describes them. Each is a transaction that is repeated from its beginning after a failure that
+passes.
 """
 
 from __future__ import annotations
