@@ -65,6 +65,26 @@ async def test_a_run_leaves_the_slot(store: PostgresJobStore) -> None:
     assert (after.next_run_at_ms - job.phase_at_ms) % (30 * MINUTE_MS) == 0
 
 
+async def test_after_a_clock_that_was_a_year_ahead_jobs_keep_their_phase(store: PostgresJobStore) -> None:
+    ahead = NOW_MS + 365 * 24 * HOUR_MS
+    daily = await store.create(DAILY, now_ms=ahead)
+    once = await store.create(NewJob(url="https://example.com/"), now_ms=ahead)
+    weekly = replace(DAILY, interval_minutes=7)
+    right = [await store.create(weekly, now_ms=NOW_MS), await store.create(DAILY, now_ms=NOW_MS)]
+
+    assert await store.bring_forward(now_ms=NOW_MS) == 2
+    assert await store.bring_forward(now_ms=NOW_MS) == 0
+    found = {job.job_id: job for job in (await store.find(JobQuery())).jobs}
+
+    due = found[daily.job_id].next_run_at_ms
+    assert due is not None
+    assert daily.phase_at_ms is not None
+    assert NOW_MS < due <= NOW_MS + 24 * HOUR_MS
+    assert (due - daily.phase_at_ms) % (24 * HOUR_MS) == 0
+    assert found[once.job_id].next_run_at_ms == NOW_MS
+    assert [found[job.job_id] for job in right] == right
+
+
 @pytest.mark.req("S1.10.8", "S1.18.4", part="the record")
 async def test_a_preview_is_the_plan_of_the_rebalance_that_follows(
     postgres: Postgres, store: PostgresJobStore

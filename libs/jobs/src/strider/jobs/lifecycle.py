@@ -12,11 +12,13 @@ from typing import Any, Final
 from strider.contracts.generated.enums import JobState
 
 from .errors import IllegalTransition
-from .intervals import interval_seconds, next_regular_run_ms, retry_wait_seconds
+from .intervals import RETRY_CAP_SECONDS, interval_seconds, next_regular_run_ms, retry_wait_seconds
 from .models import ExecutionResult, Job, JobChange, NewJob
 from .slots import choose_phase_ms, slot_of
 from .states import ExecutionState, JobAction, apply_action, transition
 from .validation import check_schedule
+
+FARTHEST_RUN_MS: Final = 2 * RETRY_CAP_SECONDS * 1000
 
 _ON_SCHEDULE: Final = frozenset({JobState.PENDING, JobState.SCHEDULED, JobState.RUNNING})
 
@@ -124,6 +126,23 @@ def finish_job(job: Job, result: ExecutionResult, *, now_ms: int) -> Job:
             return _failed(freed, result, now_ms)
         case _:
             return _cancelled(freed, result, now_ms)
+
+
+def bring_forward(job: Job, *, now_ms: int) -> Job:
+    """Return a job whose next run is further away than any is planned: the clock was set back since.
+
+    A regular run is the next one of its phase, any other one is due now.
+    """
+    if job.next_run_at_ms is None or job.next_run_at_ms - now_ms <= farthest_run_ms(job):
+        return job
+    if job.current_interval_seconds is None or job.current_retry_count:
+        return replace(job, next_run_at_ms=now_ms)
+    return _next_regular(job, job.current_interval_seconds, now_ms)
+
+
+def farthest_run_ms(job: Job) -> int:
+    """Return how far away a next run may be: more than a rebalance or a back-off ever makes it."""
+    return max(2 * (job.current_interval_seconds or 0) * 1000, FARTHEST_RUN_MS)
 
 
 def _placed(job: Job, loads: Sequence[float], now_ms: int, *, keep_interval: bool = False) -> Job:

@@ -126,5 +126,8 @@ class JobStore(Protocol):
     async def rebalance(self, *, now_ms: int) -> RebalancePlan:
         """Move jobs from loaded slots to others, and return the plan."""
 
+    async def bring_forward(self, *, now_ms: int) -> int:
+        """Plan next runs again that are too far away because the clock was set back; return how many."""
+
     async def prune(self, *, now_ms: int) -> int:
         """Delete ended executions that are too old or too many; return how many."""

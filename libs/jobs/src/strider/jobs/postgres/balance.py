@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 from typing import Final
 
+from strider.jobs.lifecycle import FARTHEST_RUN_MS, bring_forward, slot_in_use
 from strider.jobs.models import Distribution, JobMove, RebalancePlan, SlotLoad
 from strider.jobs.rebalance import MOVE_PAUSE_MS, NEXT_RUN_MARGIN_MS, MovableJob, plan_rebalance
 from strider.jobs.slots import SLOTS, SlotGroup, distribution_score, slot_loads
 from strider.storage.postgres import Connection, Postgres
 
-from .rows import milliseconds_of, time_of
+from .rows import DUE, JOB_COLUMNS, job_of, listed, milliseconds_of, time_of
 
 _GROUPS: Final = """
     SELECT slot, current_interval_seconds, count(*) FROM jobs
@@ -28,6 +30,8 @@ _MOVABLE: Final = """
      ORDER BY array_position($1::smallint[], slot), id LIMIT $4
 """
 
+FARTHEST_RUN: Final = timedelta(milliseconds=FARTHEST_RUN_MS)
+
 _MOVE: Final = """
     UPDATE jobs SET next_run_at = planned.new_run, phase_at = planned.new_run, slot = planned.slot,
                     moved_at = $6, updated_at = $6, version = jobs.version + 1
@@ -35,6 +39,22 @@ _MOVE: Final = """
            AS planned(id, version, next_run, new_run, slot)
      WHERE jobs.id = planned.id AND jobs.version = planned.version AND next_run_at = planned.next_run
        AND status = 'scheduled' AND lock_token IS NULL
+"""
+
+
+_FAR: Final = f"""
+    SELECT {listed(JOB_COLUMNS)} FROM jobs
+     WHERE {DUE} AND next_run_at > $1::timestamptz + $2::interval
+       AND next_run_at > $1::timestamptz + 2 * coalesce(current_interval_seconds, 0) * interval '1 second'
+     ORDER BY next_run_at, id LIMIT $3 FOR UPDATE SKIP LOCKED
+"""  # noqa: S608  # fixed texts
+
+_BRING_FORWARD: Final = """
+    UPDATE jobs SET next_run_at = planned.next_run, phase_at = planned.phase, slot = planned.slot,
+                    updated_at = $5
+      FROM unnest($1::text[], $2::timestamptz[], $3::timestamptz[], $4::smallint[])
+           AS planned(id, next_run, phase, slot)
+     WHERE jobs.id = planned.id
 """
 
 
@@ -79,6 +99,28 @@ class Balance:
             return replace(plan, applied=await _move(connection, plan.moves, now_ms))
 
         return await self._postgres.run(apply)
+
+    async def bring_forward(self, *, now_ms: int) -> int:
+        """Plan the next run of jobs again that is too far away; return how many."""
+        brought, count = 0, _MOST_CONSIDERED
+        while count == _MOST_CONSIDERED:
+            count = await self._postgres.run(lambda connection: _bring_forward(connection, now_ms))
+            brought += count
+        return brought
+
+
+async def _bring_forward(connection: Connection, now_ms: int) -> int:
+    far = await connection.fetch(_FAR, time_of(now_ms), FARTHEST_RUN, _MOST_CONSIDERED)
+    jobs = [bring_forward(job_of(row), now_ms=now_ms) for row in far]
+    await connection.execute(
+        _BRING_FORWARD,
+        [job.job_id for job in jobs],
+        [time_of(job.next_run_at_ms) for job in jobs],
+        [time_of(job.phase_at_ms) for job in jobs],
+        [slot_in_use(job) for job in jobs],
+        time_of(now_ms),
+    )
+    return len(jobs)
 
 
 async def _plan(connection: Connection, now_ms: int) -> RebalancePlan:

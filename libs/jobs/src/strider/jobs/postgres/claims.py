@@ -17,10 +17,7 @@ from strider.jobs.states import ExecutionState
 from strider.storage.postgres import Connection, Postgres
 
 from .records import save_execution, save_job
-from .rows import EPOCH, EXECUTION_COLUMNS, JOB_COLUMNS, Row, execution_of, job_of, listed, time_of
-
-DUE: Final = "status IN ('pending', 'scheduled') AND NOT is_paused AND lock_token IS NULL"
-"""The condition of the index jobs_due."""
+from .rows import DUE, EPOCH, EXECUTION_COLUMNS, JOB_COLUMNS, Row, execution_of, job_of, listed, time_of
 
 _LAUNCH: Final = f"{listed(JOB_COLUMNS, table='jobs')}, {listed(EXECUTION_COLUMNS, table='e', prefix='e_')}"
 

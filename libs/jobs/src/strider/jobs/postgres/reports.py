@@ -14,8 +14,7 @@ from strider.jobs.states import ExecutionState
 from strider.jobs.validation import check_limit
 from strider.storage.postgres import Connection, Postgres
 
-from .claims import DUE
-from .rows import EXECUTION_COLUMNS, Row, execution_of, listed, milliseconds_of, time_of
+from .rows import DUE, EXECUTION_COLUMNS, Row, execution_of, listed, milliseconds_of, time_of
 
 _BATCH: Final = 5_000
 """Rows that one statement deletes."""

@@ -25,6 +25,9 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 TIME: Final = "timestamptz"
 JSON: Final = "jsonb"
 
+DUE: Final = "status IN ('pending', 'scheduled') AND NOT is_paused AND lock_token IS NULL"
+"""The condition of the index jobs_due."""
+
 JOB_COLUMNS: Final[Mapping[str, tuple[str, str]]] = {
     "id": ("job_id", "text"),
     "source_id": ("source_id", "text"),
