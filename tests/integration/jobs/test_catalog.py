@@ -168,3 +168,26 @@ async def test_the_clock_is_that_of_the_database(store: PostgresJobStore) -> Non
 
     assert first > NOW_MS
     assert await store.now_ms() >= first
+
+
+@pytest.mark.parametrize("text", ["\x00", "\ud800", "x" * 100_000])
+async def test_an_id_that_cannot_be_stored_is_unknown(store: PostgresJobStore, text: str) -> None:
+    assert await store.get(text) is None
+    assert await store.execution(text) is None
+    assert not await store.delete(text, now_ms=NOW_MS)
+    assert (await store.find(JobQuery(source_id=text))).jobs == ()
+    for call in (store.stats(text), store.executions(text), store.act(text, JobAction.PAUSE, now_ms=NOW_MS)):
+        with pytest.raises(UnknownJob):
+            await call
+
+
+async def test_an_error_with_any_characters_is_stored(store: PostgresJobStore) -> None:
+    made = await _create(store)
+    await store.claim_due(now_ms=NOW_MS, limit=1, token="a")
+    result = ExecutionResult(outcome=ExecutionState.FAILED, error_message="a\x00b\ud800c")
+
+    await store.finish(f"{made.job_id}-1", result, now_ms=NOW_MS)
+    page = await store.executions(made.job_id, limit=1)
+
+    assert [execution.error_message for execution in page.executions] == ["a\N{REPLACEMENT CHARACTER}b?c"]
+    assert page.next == ""

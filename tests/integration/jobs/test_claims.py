@@ -190,31 +190,3 @@ async def test_a_cancelled_execution_that_was_never_launched_ends(store: Postgre
     assert stored.state is ExecutionState.CANCELLED
     assert job is not None
     assert (job.state, job.lock_token) == (JobState.CANCELLED, None)
-
-
-async def test_a_repeat_after_a_lost_response_is_one_claim(store: PostgresJobStore) -> None:
-    """The transaction was committed, but the connection broke before its response."""
-    await _create(store)
-    await _create(store)
-    connections = store._postgres
-    real = connections._once
-    lost = [True]
-
-    async def once(work: Any) -> Any:
-        done = await real(work)
-        if lost.pop() if lost else False:
-            raise ConnectionResetError("the response was lost")
-        return done
-
-    async def translated(work: Any) -> Any:
-        from strider.storage.postgres import translate_errors  # noqa: PLC0415  # as `_once` does
-
-        async with translate_errors():
-            return await once(work)
-
-    connections._once = translated  # type: ignore[method-assign]
-    claimed = await store.claim_due(now_ms=NOW_MS, limit=1, token="a")
-
-    assert lost == []
-    assert len(claimed) == 1
-    assert len(await store.claim_due(now_ms=NOW_MS, limit=10, token="b")) == 1

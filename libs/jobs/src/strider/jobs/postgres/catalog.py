@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import uuid
+from itertools import count
 from typing import Any, Final
 
 from strider.contracts.generated.enums import JobState
 from strider.jobs.errors import DuplicateJob, IllegalTransition, InvalidJobField, UnfinishedRun, UnknownJob
 from strider.jobs.lifecycle import act_on, change_job, create_job
 from strider.jobs.models import Job, JobChange, JobPage, JobQuery, NewJob
-from strider.jobs.states import JobAction, allowed_actions
+from strider.jobs.states import ACTIONS, JobAction, allowed_actions
 from strider.jobs.validation import check_change, check_limit, check_new_job
 from strider.storage.errors import StoreRejected
 from strider.storage.postgres import Connection, Postgres
 
 from .balance import read_loads
 from .records import GET_JOB, insert_job, lock_job, refuse_taken_name, save_job
-from .rows import JOB_COLUMNS, job_of, listed, milliseconds_of, time_of
+from .rows import JOB_COLUMNS, job_of, listed, milliseconds_of, storable, time_of
 
 _UNIQUE: Final = "23505"
 _LAST_MS: Final = 253_402_300_799_999
@@ -68,7 +69,7 @@ class Catalog:
 
     async def get(self, job_id: str) -> Job | None:
         """Return a job."""
-        rows = await self._postgres.fetch(GET_JOB, job_id)
+        rows = await self._postgres.fetch(GET_JOB, storable(job_id))
         return job_of(rows[0]) if rows else None
 
     async def find(self, query: JobQuery) -> JobPage:
@@ -79,7 +80,7 @@ class Catalog:
             values.append(query.state)
             conditions.append(f"status = ${len(values) + 1}")
         if query.source_id is not None:
-            values.append(query.source_id)
+            values.append(storable(query.source_id))
             conditions.append(f"source_id = ${len(values) + 1}")
         if query.cursor:
             created_ms, job_id = _parse_cursor(query.cursor)
@@ -94,8 +95,13 @@ class Catalog:
         """Change settings of a job."""
         checked = check_change(change)
 
+        attempts = count(1)
+
         async def save(connection: Connection) -> Job:
+            is_repeat = next(attempts) > 1
             job = await lock_job(connection, job_id)
+            if is_repeat and job.updated_at_ms == now_ms and _has(job, checked):
+                return job  # the first attempt was committed, its response was lost
             job.check_version(version)
             loads = await read_loads(connection)
             changed = change_job(job, checked, loads=loads, now_ms=now_ms)
@@ -111,12 +117,14 @@ class Catalog:
 
     async def delete(self, job_id: str, *, now_ms: int) -> bool:  # noqa: ARG002  # as the port has it
         """Delete a job with its executions; return whether there was one."""
+        attempts = count(1)
 
         async def remove(connection: Connection) -> bool:
+            is_repeat = next(attempts) > 1
             try:
                 job = await lock_job(connection, job_id)
             except UnknownJob:
-                return False
+                return is_repeat  # the first attempt was committed, its response was lost
             if job.state is JobState.RUNNING:
                 raise IllegalTransition(job_id, job.state, "be deleted", allowed=allowed_actions(job.state))
             if unfinished := await connection.fetchval(_UNFINISHED, job_id):
@@ -128,9 +136,13 @@ class Catalog:
 
     async def act(self, job_id: str, action: JobAction, *, now_ms: int) -> Job:
         """Apply an action; one that cancels a running job marks its execution."""
+        attempts = count(1)
 
         async def apply(connection: Connection) -> Job:
+            is_repeat = next(attempts) > 1
             job = await lock_job(connection, job_id)
+            if is_repeat and (job.updated_at_ms, job.state) == (now_ms, ACTIONS[action][1]):
+                return job  # the first attempt was committed, its response was lost
             loads = await read_loads(connection) if action is JobAction.RESUME else ()
             changed = act_on(job, action, loads=loads, now_ms=now_ms)
             if action is JobAction.CANCEL:
@@ -138,6 +150,10 @@ class Catalog:
             return await save_job(connection, changed, now_ms=now_ms)
 
         return await self._postgres.run(apply)
+
+
+def _has(job: Job, change: JobChange) -> bool:
+    return all(getattr(job, field) == value for field, value in change.items())
 
 
 def _parse_cursor(cursor: str) -> tuple[int, str]:

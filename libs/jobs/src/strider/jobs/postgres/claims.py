@@ -87,7 +87,7 @@ _MARK_LAUNCHED: Final = """
 _WAS_MARKED: Final = "SELECT launched_at = $2 FROM job_executions WHERE id = $1"
 
 _BOTH: Final = f"""
-    SELECT {_LAUNCH} FROM job_executions AS e JOIN jobs ON jobs.id = e.job_id WHERE e.id = $1 FOR UPDATE
+    SELECT {_LAUNCH} FROM jobs JOIN job_executions AS e ON jobs.id = e.job_id WHERE e.id = $1 FOR UPDATE
 """  # noqa: S608  # fixed texts
 
 _RUNNING: Final = f"""

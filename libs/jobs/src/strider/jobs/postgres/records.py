@@ -17,6 +17,7 @@ from .rows import (
     job_values,
     listed,
     placeholders,
+    storable,
 )
 
 _JOB_NAMES: Final = [*JOB_COLUMNS, "slot"]
@@ -41,7 +42,7 @@ _SAVE_EXECUTION: Final = (
 
 async def lock_job(connection: Connection, job_id: str) -> Job:
     """Return a job, locked until the transaction ends; UnknownJob where there is none."""
-    row = await connection.fetchrow(f"{GET_JOB} FOR UPDATE", job_id)
+    row = await connection.fetchrow(f"{GET_JOB} FOR UPDATE", storable(job_id))
     if row is None:
         raise UnknownJob(job_id)
     return job_of(row)

@@ -14,7 +14,7 @@ from strider.jobs.states import ExecutionState
 from strider.jobs.validation import check_limit
 from strider.storage.postgres import Connection, Postgres
 
-from .rows import DUE, EXECUTION_COLUMNS, Row, execution_of, listed, milliseconds_of, time_of
+from .rows import DUE, EXECUTION_COLUMNS, Row, execution_of, listed, milliseconds_of, storable, time_of
 
 _BATCH: Final = 5_000
 """Rows that one statement deletes."""
@@ -72,7 +72,7 @@ class Reports:
 
     async def execution(self, execution_id: str) -> JobExecution | None:
         """Return an execution."""
-        rows = await self._postgres.fetch(f"{_GET} WHERE id = $1", execution_id)
+        rows = await self._postgres.fetch(f"{_GET} WHERE id = $1", storable(execution_id))
         return execution_of(rows[0]) if rows else None
 
     async def executions(self, job_id: str, *, cursor: str = "", limit: int = 100) -> ExecutionPage:
@@ -81,7 +81,7 @@ class Reports:
         query = f"{_GET} WHERE job_id = $1 AND execution_number < $2 ORDER BY execution_number DESC LIMIT $3"
 
         async def read(connection: Connection) -> list[JobExecution]:
-            if not await connection.fetchval("SELECT 1 FROM jobs WHERE id = $1", job_id):
+            if not await connection.fetchval("SELECT 1 FROM jobs WHERE id = $1", storable(job_id)):
                 raise UnknownJob(job_id)
             rows = await connection.fetch(query, job_id, _parse_number(cursor), limit + 1)
             return [execution_of(row) for row in rows]
@@ -92,7 +92,7 @@ class Reports:
 
     async def stats(self, job_id: str) -> JobStats:
         """Return statistics of the kept executions of a job."""
-        rows = await self._postgres.fetch(_STATS, job_id)
+        rows = await self._postgres.fetch(_STATS, storable(job_id))
         if not rows:
             raise UnknownJob(job_id)
         return _stats_of(job_id, rows[0])

@@ -97,6 +97,11 @@ def milliseconds_of(moment: datetime | None) -> int | None:
     return None if moment is None else (moment - EPOCH) // timedelta(milliseconds=1)
 
 
+def storable(text: str) -> str:
+    """Return a text without what PostgreSQL cannot store: NUL and lone surrogates."""
+    return text.replace("\x00", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
+
+
 def listed(columns: Mapping[str, Any], *, table: str = "", prefix: str = "") -> str:
     """Return columns for a SELECT or RETURNING; with a prefix, each under another name."""
     of = f"{table}." if table else ""
@@ -153,5 +158,7 @@ def _parameters(item: object, columns: Mapping[str, tuple[str, str]]) -> list[An
             value = time_of(value)
         elif kind == JSON:
             value = json.dumps(dict(value), ensure_ascii=False)
+        elif isinstance(value, str):
+            value = storable(value)
         values.append(value)
     return values
