@@ -116,11 +116,12 @@ def _security() -> dict[Path, str]:
 
 
 def _jobs() -> dict[Path, str]:
-    import job_pages  # noqa: PLC0415  # a neighbour of this file
+    from strider.jobs import documentation  # noqa: PLC0415  # generated code comes first
 
-    text = between(job_pages.PAGE.read_text(encoding="utf-8"), "state-diagram", job_pages.state_diagram())
-    text = between(text, "states", job_pages.state_table())
-    return {job_pages.PAGE: between(text, "curves", job_pages.curve_table())}
+    page = ROOT / "docs" / "jobs.md"
+    text = between(page.read_text(encoding="utf-8"), "state-diagram", documentation.state_diagram())
+    text = between(text, "states", documentation.state_table())
+    return {page: between(text, "curves", documentation.curve_table())}
 
 
 def _module_tables() -> dict[Path, str]:

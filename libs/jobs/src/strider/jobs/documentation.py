@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Final
+from .adaptive import adaptive_interval_seconds
+from .intervals import retry_wait_seconds
+from .states import TRANSITIONS, allowed_actions
 
-PAGE: Final = Path(__file__).parents[1] / "docs" / "jobs.md"
+_HOUR_MINUTES = 60
 
 
 def state_diagram() -> str:
     """Return the transitions as a Mermaid diagram."""
-    from strider.jobs.states import TRANSITIONS  # noqa: PLC0415  # generated code comes first
-
     lines = ["```mermaid", "stateDiagram-v2", "    [*] --> pending"]
     for state, targets in TRANSITIONS.items():
         lines += [f"    {state} --> {target}: {reason}" for target, reason in targets.items()]
@@ -21,8 +20,6 @@ def state_diagram() -> str:
 
 def state_table() -> str:
     """Return each state with what may follow it."""
-    from strider.jobs.states import TRANSITIONS, allowed_actions  # noqa: PLC0415  # as above
-
     lines = ["| state | may become | actions |", "|---|---|---|"]
     for state, targets in TRANSITIONS.items():
         following = ", ".join(f"{target} ({reason})" for target, reason in targets.items())
@@ -33,12 +30,11 @@ def state_table() -> str:
 
 def curve_table() -> str:
     """Return the adaptive intervals and the waits before retries, computed by their functions."""
-    from strider.jobs.adaptive import adaptive_interval_seconds  # noqa: PLC0415  # as above
-    from strider.jobs.intervals import retry_wait_seconds  # noqa: PLC0415  # as above
-
     numbers = range(7)
     curve = [adaptive_interval_seconds(1800, number) // 60 for number in numbers]
-    shown = [f"{minutes} min" if minutes < 60 else f"{minutes // 60} h" for minutes in curve]  # noqa: PLR2004
+    shown = [
+        f"{minutes} min" if minutes < _HOUR_MINUTES else f"{minutes // _HOUR_MINUTES} h" for minutes in curve
+    ]
     waits = [f"{retry_wait_seconds(60, number + 1)} s" for number in numbers]
     return "\n".join(
         [
