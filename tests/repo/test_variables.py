@@ -20,7 +20,6 @@ VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 
 OPEN = frozenset(
     {
-        "AUTH_JWT_SECRET",
         "CRAWLER_FEED_POLL_ENABLED",
         "CRAWLER_MINIO_ENABLED",
         "CRAWLER_READABILITY_FALLBACK_ENABLED",
