@@ -18,16 +18,16 @@ class RedisIdempotencyRecords:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
+        self._begin = load_script("set_or_get")
         self._replace = load_script("compare_and_set")
 
     async def begin(self, scope: str, record: RequestRecord) -> RequestRecord | None:
         """Store a record in progress; return the one that is stored already, or None.
 
-        The record of an attempt is its own, also where the command was repeated.
+        The record of an attempt is its own, also where the call was repeated.
         """
-        found = await self._redis.command(
-            *("SET", IDEMPOTENCY_RECORD(scope), write_record(record)),
-            *("NX", "GET", "EX", IN_PROGRESS_SECONDS),
+        found: bytes | None = await self._redis.run(
+            self._begin, keys=[IDEMPOTENCY_RECORD(scope)], args=[write_record(record), IN_PROGRESS_SECONDS]
         )
         if found is None or (stored := read_record(found)).token == record.token:
             return None
