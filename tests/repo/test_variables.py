@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from strider.runtime.settings.help import settings_classes
 from strider.runtime.settings.loader import load_settings, setting_fields
@@ -66,6 +67,7 @@ def test_every_variable_of_a_line_is_a_setting_or_stands_open() -> None:
 
 
 CASES = [
+    ("AUTH_JWT_SECRET", SecretStr(""), "x" * 32, SecretStr("x" * 32)),
     ("CRAWLER_PROXIES_ENABLED", False, "true", True),
     ("CRAWLER_PROXY_URLS", "()", "http://p.test:1", "p.test:1"),
     ("CRAWLER_RESPECT_ROBOTS_TXT", True, "false", False),

@@ -1,4 +1,4 @@
-"""Access tokens of the API: JSON Web Tokens (HS256) that name a caller, its role and their own end.
+"""Access tokens of the API: JSON Web Tokens (HS256) with caller, role and end.
 
     claims   sub   name of the caller
              role  user or admin
@@ -43,7 +43,7 @@ class Role(StrEnum):
         return self is Role.ADMIN or self is needed
 
 
-class Refusal(StrEnum):
+class TokenFault(StrEnum):
     """Reason why a token is refused."""
 
     MISSING = "missing"
@@ -59,7 +59,7 @@ class Refusal(StrEnum):
 class TokenRefused(Exception):
     """A token that identifies no caller, with the reason in a word and in a sentence."""
 
-    def __init__(self, reason: Refusal, detail: str) -> None:
+    def __init__(self, reason: TokenFault, detail: str) -> None:
         super().__init__(detail)
         self.reason = reason
         self.detail = detail
@@ -67,7 +67,7 @@ class TokenRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sent a request."""
+    """The sender of a request."""
 
     subject: str
     role: Role
@@ -87,9 +87,9 @@ def issue_token(secrets: str, caller: Caller, *, now_seconds: float, lifetime_se
 def verify_token(token: str, secrets: str, *, now_seconds: float) -> Caller:
     """Return the caller that a token identifies; raises TokenRefused."""
     if not token:
-        raise TokenRefused(Refusal.MISSING, "send a token as `Authorization: Bearer …`")
+        raise TokenRefused(TokenFault.MISSING, "send a token as `Authorization: Bearer …`")
     if len(token) > MAX_TOKEN_CHARACTERS:
-        raise TokenRefused(Refusal.TOO_LONG, f"the token is longer than {MAX_TOKEN_CHARACTERS} characters")
+        raise TokenRefused(TokenFault.TOO_LONG, f"the token is longer than {MAX_TOKEN_CHARACTERS} characters")
     claims = _signed_claims(token, secrets)
     _check_times(claims, now_seconds)
     return Caller(_subject(claims), _role(claims))
@@ -104,23 +104,23 @@ def _signed_claims(token: str, secrets: str) -> Mapping[str, Any]:
             continue
         except jwt.InvalidAlgorithmError as failure:
             raise TokenRefused(
-                Refusal.ALGORITHM, f"the algorithm of the token is not {ALGORITHM}"
+                TokenFault.ALGORITHM, f"the algorithm of the token is not {ALGORITHM}"
             ) from failure
         except jwt.InvalidAudienceError as failure:
-            raise TokenRefused(Refusal.CLAIM, "aud: the token is for another audience") from failure
+            raise TokenRefused(TokenFault.CLAIM, "aud: the token is for another audience") from failure
         except (jwt.InvalidTokenError, UnicodeError) as failure:
-            raise TokenRefused(Refusal.MALFORMED, "the token is no JSON Web Token") from failure
-    raise TokenRefused(Refusal.SIGNATURE, "the token is not signed with the secret of this API")
+            raise TokenRefused(TokenFault.MALFORMED, "the token is no JSON Web Token") from failure
+    raise TokenRefused(TokenFault.SIGNATURE, "the token is not signed with the secret of this API")
 
 
 def _check_times(claims: Mapping[str, Any], now_seconds: float) -> None:
     ends, begins = _seconds(claims, "exp"), _seconds(claims, "nbf")
     if ends is None:
-        raise TokenRefused(Refusal.CLAIM, "exp: the token has no end")
+        raise TokenRefused(TokenFault.CLAIM, "exp: the token has no end")
     if now_seconds >= ends + LEEWAY_SECONDS:
-        raise TokenRefused(Refusal.EXPIRED, "the token has expired")
+        raise TokenRefused(TokenFault.EXPIRED, "the token has expired")
     if begins is not None and now_seconds < begins - LEEWAY_SECONDS:
-        raise TokenRefused(Refusal.NOT_YET_VALID, "the token is not valid yet")
+        raise TokenRefused(TokenFault.NOT_YET_VALID, "the token is not valid yet")
 
 
 def _seconds(claims: Mapping[str, Any], name: str) -> float | None:
@@ -129,7 +129,7 @@ def _seconds(claims: Mapping[str, Any], name: str) -> float | None:
         return None
     is_number = isinstance(value, int) and not isinstance(value, bool)
     if not is_number and not (isinstance(value, float) and math.isfinite(value)):
-        raise TokenRefused(Refusal.CLAIM, f"{name}: must be a time in seconds since 1970")
+        raise TokenRefused(TokenFault.CLAIM, f"{name}: must be a time in seconds since 1970")
     seconds: float = value
     return seconds
 
@@ -138,7 +138,7 @@ def _subject(claims: Mapping[str, Any]) -> str:
     subject = claims.get("sub")
     if not isinstance(subject, str) or not is_subject(subject):
         raise TokenRefused(
-            Refusal.CLAIM,
+            TokenFault.CLAIM,
             f"sub: must be a name of 1 to {MAX_SUBJECT_CHARACTERS} printable characters",
         )
     return subject
@@ -152,5 +152,5 @@ def is_subject(name: str) -> bool:
 def _role(claims: Mapping[str, Any]) -> Role:
     role = claims.get("role")
     if not isinstance(role, str) or role not in set(Role):
-        raise TokenRefused(Refusal.CLAIM, f"role: must be one of {', '.join(Role)}")
+        raise TokenRefused(TokenFault.CLAIM, f"role: must be one of {', '.join(Role)}")
     return Role(role)

@@ -16,7 +16,7 @@ from typing import Final
 MAX_KEPT_BYTES: Final = 64 * 1024
 """Of a response's body, compressed; one for each request with a key in 24 hours."""
 _LEFT_OUT: Final = frozenset({"content-length", "date"})
-"""Headers that are made anew for each response."""
+"""Headers that each response has of its own."""
 
 
 @dataclass(frozen=True, slots=True)

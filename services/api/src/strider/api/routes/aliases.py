@@ -29,7 +29,7 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 _OF_THE_ALIAS: Final = frozenset({"path_params", "endpoint", "route"})
-"""What the router adds to a request when it finds its route."""
+"""Added by the router when it finds the route of a request."""
 
 
 class _Forward:

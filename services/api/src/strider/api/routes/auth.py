@@ -18,7 +18,7 @@ from fastapi import FastAPI, Request, Security
 from fastapi.routing import APIRoute, iter_route_contexts
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from strider.runtime.access_tokens import Caller, Refusal, Role, TokenRefused, verify_token
+from strider.runtime.access_tokens import Caller, Role, TokenFault, TokenRefused, verify_token
 
 from .problem_details import ProblemError
 
@@ -29,7 +29,7 @@ _BEARER: Final = HTTPBearer(
     scheme_name="token",
     bearerFormat="JWT",
     auto_error=False,
-    description="JWT (HS256) with the claims `sub`, `role` (user or admin), `exp`, as of `strider token`.",
+    description="JWT (HS256) with the claims `sub`, `role` (user or admin) and `exp`.",
 )
 _Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]
 
@@ -45,7 +45,9 @@ class TokenVerifier:
         """Return the caller of an Authorization header; raises TokenRefused."""
         scheme, _, token = authorization.strip().partition(" ")
         if authorization and scheme.lower() != "bearer":
-            raise TokenRefused(Refusal.MISSING, "send a token as `Authorization: Bearer …`, no other scheme")
+            raise TokenRefused(
+                TokenFault.MISSING, "send a token as `Authorization: Bearer …`, no other scheme"
+            )
         return verify_token(token.strip(), self.secrets, now_seconds=self.now_seconds())
 
 
@@ -87,7 +89,7 @@ def authorize(request: Request, needed: Role) -> Caller:
 def _unauthenticated(refusal: TokenRefused) -> ProblemError:
     """Return the error of a request without a valid token, as RFC 6750 describes it."""
     challenge = f'Bearer realm="{REALM}"'
-    if refusal.reason is not Refusal.MISSING:
+    if refusal.reason is not TokenFault.MISSING:
         challenge += f', error="invalid_token", error_description="{refusal.detail}"'
     return ProblemError(
         401, refusal.detail, headers={"WWW-Authenticate": challenge}, reason=str(refusal.reason)

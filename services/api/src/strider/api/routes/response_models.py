@@ -82,8 +82,13 @@ def _page_fields(view: ApiView) -> dict[str, Any]:
 def _page_example(view: ApiView) -> dict[str, Any]:
     """Return a page as an example: what is not in `examples.PAGE` is empty."""
     empty: dict[Any, Any] = {
-        str: "", int: 0, float: 0.0, bool: False, datetime: examples.MOMENT,
-        list: [], dict: {},
+        str: "",
+        int: 0,
+        float: 0.0,
+        bool: False,
+        datetime: examples.MOMENT,
+        list: [],
+        dict: {},
     }
     return {
         column.name: examples.PAGE.get(column.name, empty[get_origin(column.json) or column.type])
