@@ -23,7 +23,7 @@ from strider.messaging.inprocess import InProcessBroker, InProcessBus
 from strider.runtime.clocks import SeededRandomness, SystemClock
 from strider.runtime.publishing.publisher import EventPublisher
 
-from .test_routes import JSON, NOW_MS, World, client_of, problem_of
+from .world import JSON, NOW_MS, World, client_of, problem_of
 
 END = JobEvent(
     "", "run_completed", is_wish=False, at_ms=NOW_MS, by="ann", execution_id="done", job_id="news",

@@ -1,6 +1,5 @@
 """Decisions of the API: parse a request, build a query, shape a response."""
 
-from .addresses import is_loopback, is_own_name
 from .filters import (
     KEY_PATTERN,
     MAX_CURSOR_CHARACTERS,
@@ -16,6 +15,15 @@ from .filters import (
     time_filter,
     url_to_key,
     write_cursor,
+)
+from .idempotency import (
+    KeptResponse,
+    RequestRecord,
+    fingerprint_of,
+    kept_response,
+    read_record,
+    scope_of,
+    write_record,
 )
 from .queries import DECISION_COLUMNS, SqlQuery, decisions_query, page_query, pages_query
 from .runs import (
@@ -42,8 +50,10 @@ __all__ = [
     "InvalidBodyError",
     "InvalidCursorError",
     "InvalidFilterError",
+    "KeptResponse",
     "ListCursor",
     "ListFilters",
+    "RequestRecord",
     "RunCommandRefused",
     "RunRecord",
     "SeedDocument",
@@ -54,10 +64,10 @@ __all__ = [
     "decision_view",
     "decisions_query",
     "ended_run",
+    "fingerprint_of",
     "host_filter",
     "is_known",
-    "is_loopback",
-    "is_own_name",
+    "kept_response",
     "key_filter",
     "open_run",
     "page_query",
@@ -65,11 +75,14 @@ __all__ = [
     "pages_query",
     "read_body",
     "read_cursor",
+    "read_record",
     "refused",
     "run_id_fault",
+    "scope_of",
     "text_filter",
     "time_filter",
     "url_to_key",
     "validate_seed",
     "write_cursor",
+    "write_record",
 ]

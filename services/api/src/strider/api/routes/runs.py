@@ -27,7 +27,7 @@ from strider.contracts.generated.events import JobEvent
 from strider.crawl.runs.control import RunControl
 from strider.runtime.settings.loader import validation_message
 
-from .auth import require_json
+from .auth import USER, require_json
 from .problem_details import ProblemError, read_request_body
 from .response_models import RunResponse, problems
 
@@ -66,9 +66,9 @@ class CommandRequest(BaseModel):
 
 def run_routes(states: RunStates) -> APIRouter:
     """Build the routes."""
-    router = APIRouter(tags=["runs"])
+    router = APIRouter(tags=["runs"], dependencies=[USER])
 
-    @router.get("/api/v1/runs/{execution_id}", responses=problems(401, 404, 422, 503))
+    @router.get("/api/v1/runs/{execution_id}", responses=problems(401, 403, 404, 422, 503))
     async def show(execution_id: str) -> RunResponse:
         """Return the state of a run and its counts; of a run that has ended those of its end."""
         return _response_of(await _find(states, execution_id))
@@ -97,7 +97,7 @@ def _add_command(router: APIRouter, what: JobEventKind, states: RunStates) -> No
     router.post(
         f"/api/v1/runs/{{execution_id}}/{what.value}",
         name=f"{what.value}_run",
-        responses=problems(401, 404, 409, 413, 415, 422, 503),
+        responses=problems(401, 403, 404, 409, 413, 415, 422, 503),
         openapi_extra={"requestBody": _body_schema()},
     )(apply)
 
