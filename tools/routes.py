@@ -1,10 +1,11 @@
-"""The table of the API's routes in its README: method, path, and the first sentence of the function."""
+"""The table of the API's routes: method and path, role, and the first sentence of the function."""
 
 from __future__ import annotations
 
 from typing import Any, Final, cast
 
 from strider.api.routes import ApiParts, build_app
+from strider.api.routes.auth import route_roles
 
 METHODS: Final = ("get", "post", "put", "patch", "delete")
 
@@ -12,11 +13,16 @@ METHODS: Final = ("get", "post", "put", "patch", "delete")
 def table() -> str:
     """Render every route that the OpenAPI document describes."""
     # The description of a route needs none of the parts that serve it.
-    parts = cast("Any", ApiParts)(seeds=None, records=None, leases=None, condition=None, version="0")
-    lines = ["| route | what it does |", "|---|---|"]
-    for path, operations in build_app(parts).openapi()["paths"].items():
+    parts = cast("Any", ApiParts)(
+        seeds=None, records=None, leases=None, condition=None, tokens=None, idempotency=None, version="0"
+    )
+    app = build_app(parts)
+    roles = {(method, path): role for method, path, role in route_roles(app)}
+    lines = ["| route | role | what it does |", "|---|---|---|"]
+    for path, operations in app.openapi()["paths"].items():
         for method in METHODS:
             if method in operations:
                 meaning = operations[method]["description"].split("\n")[0]
-                lines.append(f"| `{method.upper()} {path}` | {meaning} |")
+                role = roles[method.upper(), path] or "anyone"
+                lines.append(f"| `{method.upper()} {path}` | {role} | {meaning} |")
     return "\n".join(lines) + "\n"

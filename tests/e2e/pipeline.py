@@ -29,6 +29,7 @@ from strider.messaging.kafka import KafkaConnection
 from strider.messaging.topics import apply_topics
 from strider.storage.migrations import upgrade
 from strider.storage.redis import RedisOptions, connect
+from strider.testing.callers import AUTH_SETTINGS
 from strider.testing.kafka_cluster import KafkaCluster, start_cluster
 from strider.testing.owner import OWNER_SETTINGS, owner_headers
 from strider.testing.site import EXCLUDED, ServedSite
@@ -131,6 +132,7 @@ class Ring:
             "STRIDER_HOST_DELAY": f"{DELAY_SECONDS:g}",
             "STRIDER_API_PORT": "0",
             **OWNER_SETTINGS,
+            **AUTH_SETTINGS,
             **(settings or {}),
         }
         self.services: dict[str, Service] = {}

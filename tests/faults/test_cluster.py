@@ -25,6 +25,7 @@ from strider.messaging.kafka import KafkaConnection
 from strider.messaging.topics import apply_topics
 from strider.runtime.consumer.spec import ConsumerSettings
 from strider.storage.migrations import upgrade
+from strider.testing.callers import AUTH_SETTINGS, bearer
 from strider.testing.kafka_cluster import KafkaCluster, start_cluster
 from strider.testing.stack import ServerStack, create_database, drop_database, temp_server_directory
 from tests.processes.broker import Broker
@@ -128,10 +129,13 @@ async def test_two_dead_nodes_of_three_stop_writing_and_nothing_is_dropped_silen
     """The API says so with each refusal; services state why they wait, and all continue by themselves."""
     scene = wide_scene
     echo, tally = scene.echo(), scene.tally()
-    api = scene.yard.start(API, {"POSTGRES_DSN": database, "STRIDER_API_PORT": "0"})
+    api = scene.yard.start(API, {"POSTGRES_DSN": database, "STRIDER_API_PORT": "0", **AUTH_SETTINGS})
     await asyncio.gather(echo.until_ready(), tally.until_ready(), api.until_logged("Service running"))
     url = (await api.until_logged(log_events.API_LISTENING.text))["url"]
-    async with scene.load(SHORT) as load, httpx.AsyncClient(base_url=url, timeout=30) as client:
+    async with (
+        scene.load(SHORT) as load,
+        httpx.AsyncClient(base_url=url, timeout=30, headers=bearer()) as client,
+    ):
         before = await submit(client, "before")
         await load.until_asked(SHORT.between[0], tell=scene.tell)
         for node in cluster.nodes[1:]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from strider.runtime.settings.help import settings_classes
 from strider.runtime.settings.loader import load_settings, setting_fields
@@ -20,7 +21,6 @@ VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 
 OPEN = frozenset(
     {
-        "AUTH_JWT_SECRET",
         "CRAWLER_FEED_POLL_ENABLED",
         "CRAWLER_MINIO_ENABLED",
         "CRAWLER_READABILITY_FALLBACK_ENABLED",
@@ -67,6 +67,7 @@ def test_every_variable_of_a_line_is_a_setting_or_stands_open() -> None:
 
 
 CASES = [
+    ("AUTH_JWT_SECRET", SecretStr(""), "x" * 32, SecretStr("x" * 32)),
     ("CRAWLER_PROXIES_ENABLED", False, "true", True),
     ("CRAWLER_PROXY_URLS", "()", "http://p.test:1", "p.test:1"),
     ("CRAWLER_RESPECT_ROBOTS_TXT", True, "false", False),

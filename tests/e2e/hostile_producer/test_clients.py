@@ -20,6 +20,7 @@ from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.generated.topics import LINK_INGESTION_DLQ, PAGES_VALIDATED, SEEDS_SUBMITTED
 from strider.contracts.seed_names import RAW_PREFIX
 from strider.runtime.observability import log_events as runtime_events
+from strider.testing.callers import access_token
 from strider.testing.site.plan import page_html, sentences
 from tests.figures import record_figure
 from tests.processes.waiting import until
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.timeout(600)
 API_CONNECTIONS, HEALTH_CONNECTIONS = 256, 64
 """As many as may be open by default."""
 OF_EACH_ADDRESS = 64
-REQUEST = b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+REQUEST = b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\nConnection: close\r\n\r\n"
 END_SECONDS = 30.0
 
 Wire = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -73,7 +74,7 @@ async def response_seconds(port: int, path: str) -> float:
     began = time.monotonic()
     async with asyncio.timeout(END_SECONDS):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(REQUEST % path.encode())
+        writer.write(REQUEST % (path.encode(), access_token().encode()))
         line = await reader.readline()
         writer.close()
     assert line.split()[1:2] == [b"200"], f"port {port} {path}: {line!r}"

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from strider.api import log_events
+from strider.testing.callers import bearer
 from strider.testing.site.plan import page_html, sentences
 from tests.processes.waiting import until
 
@@ -86,7 +87,7 @@ def seed_of(served: Members, way: str) -> dict[str, Any]:
 async def submit_to_api(stage: Stage, seed: Mapping[str, Any]) -> None:
     service = stage.ring.services["api"]
     (listening,) = service.events(log_events.API_LISTENING.text)
-    async with httpx.AsyncClient(base_url=listening["url"], trust_env=False) as client:
+    async with httpx.AsyncClient(base_url=listening["url"], trust_env=False, headers=bearer()) as client:
         answer = await client.post("/api/v1/seeds", json=seed)
     assert answer.status_code == 202, answer.text
     assert SECRETS["api"] not in answer.text

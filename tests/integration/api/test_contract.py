@@ -14,6 +14,7 @@ import pytest
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import RowChanges, decision_rows, page_row
 from strider.storage.postgres import Postgres
+from strider.testing.callers import access_token
 from tests.figures import record_figure
 from tests.unit.indexer.events import a_decision, a_page
 
@@ -22,7 +23,6 @@ from .test_service import Start, start, topics, url_of
 __all__ = ["start", "topics"]
 
 CHECKS = Path(__file__).with_name("schemathesis.toml")
-TOKEN = "0123456789abcdef"
 TOOL = Path(sys.executable).with_name("schemathesis")
 GENERATED = re.compile(r"^\s*(\d+) generated", re.MULTILINE)
 
@@ -53,12 +53,12 @@ async def test_every_request_has_the_response_that_is_described(  # noqa: PLR091
             decisions=[*decision_rows(a_decision("https://www.stored.test/no", reasons=("excluded",)))],
         )
     )
-    process = start(topics, database, REDIS_URL=redis_url, STRIDER_API_TOKEN=TOKEN)
+    process = start(topics, database, REDIS_URL=redis_url)
     await asyncio.to_thread(process.wait_for_event, "Service running")
     document = f"{await url_of(process)}/openapi.json"
     command = [
         *(str(TOOL), "--config-file", str(CHECKS), "run", document, "--no-color"),
-        *("--header", f"Authorization: Bearer {TOKEN}", "--max-examples", str(examples), *options),
+        *("--header", f"Authorization: Bearer {access_token()}", "--max-examples", str(examples), *options),
     ]
     done = await asyncio.to_thread(
         subprocess.run, command, cwd=tmp_path, capture_output=True, text=True, check=False

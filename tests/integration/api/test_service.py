@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -28,9 +28,11 @@ from strider.messaging.compacted_table import CompactedTableReader
 from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import TopicPartition
 from strider.messaging.topics import apply_topics
+from strider.runtime.access_tokens import Role
 from strider.runtime.clocks import SystemClock
 from strider.storage.postgres import Postgres
 from strider.storage.redis import RedisOptions, connect
+from strider.testing.callers import AUTH_SETTINGS, JWT_SECRET, access_token, bearer
 from strider.testing.faulty_tcp_proxy import faulty_tcp_proxy
 from strider.testing.owner import OWNER_KEY
 from strider.testing.stack import ServerStack
@@ -61,7 +63,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     def launch(bootstrap: str, dsn: str, **environ: str) -> ServiceProcess:
         log = tmp_path / f"api-{len(running)}.log"
         nobody = {"REDIS_URL": "redis://127.0.0.1:1"}
-        variables = {"POSTGRES_DSN": dsn, "STRIDER_API_PORT": "0", **nobody, **environ}
+        variables = {"POSTGRES_DSN": dsn, "STRIDER_API_PORT": "0", **AUTH_SETTINGS, **nobody, **environ}
         running.append(ServiceProcess("api", bootstrap, log, variables))
         return running[-1]
 
@@ -77,7 +79,13 @@ async def url_of(process: ServiceProcess) -> str:
 
 async def ready(process: ServiceProcess) -> httpx.AsyncClient:
     await asyncio.to_thread(process.wait_for_event, "Service running")
-    return httpx.AsyncClient(base_url=await url_of(process), trust_env=False, timeout=30)
+    return client_of(await url_of(process))
+
+
+def client_of(url: str, headers: Mapping[str, str] | None = None) -> httpx.AsyncClient:
+    """Return a client; an admin's, where no headers are given."""
+    own = bearer() if headers is None else headers
+    return httpx.AsyncClient(base_url=url, trust_env=False, timeout=30, headers=own)
 
 
 async def until(question: Callable[[], Any]) -> Any:
@@ -210,7 +218,7 @@ async def test_pages_are_served_before_the_broker_is_reachable(
 ) -> None:
     """S3.19.32: people see what there is, whatever else is down; 503 says when to come again."""
     lonely = start(f"127.0.0.1:{closed_port()}", database)
-    async with httpx.AsyncClient(base_url=await url_of(lonely), trust_env=False, timeout=30) as client:
+    async with client_of(await url_of(lonely)) as client:
         refused = await client.post("/api/v1/seeds", json={"url": "https://a.test/"})
         pages = await client.get("/api/v1/pages")
         health = await client.get("/health")
@@ -291,13 +299,7 @@ async def test_requests_under_way_are_finished(topics: str, start: Start, databa
 @pytest.mark.parametrize(
     ("environ", "code", "why"),
     [
-        pytest.param({"STRIDER_API_HOST": "0.0.0.0"}, 4, "set STRIDER_API_TOKEN", id="open-to-all"),
-        pytest.param(
-            {"STRIDER_API_HOST": "192.0.2.1", "STRIDER_API_TOKEN": "0123456789abcdef"},
-            4,
-            "is not available",
-            id="not-ours",
-        ),
+        pytest.param({"STRIDER_API_HOST": "192.0.2.1"}, 4, "is not available", id="not-ours"),
         pytest.param({"STRIDER_API_PORT": "taken"}, 4, "is not available", id="taken"),
     ],
 )
@@ -315,50 +317,104 @@ async def test_an_address_that_must_not_be_is_refused(
     assert why in process.lines_of("Startup refused")[0]["why"]
 
 
-async def test_with_a_token_any_address_will_do(topics: str, start: Start, database: str) -> None:
-    """And the token is asked for."""
-    process = start(topics, database, STRIDER_API_HOST="0.0.0.0", STRIDER_API_TOKEN="s3cret-token-of-16")
-    async with await ready(process) as client:
-        port = client.base_url.port
-        near = f"http://127.0.0.1:{port}/api/v1/pages"
-        refused = await client.get(near)
-        let_in = await client.get(near, headers={"authorization": "Bearer s3cret-token-of-16"})
+@pytest.mark.req("S1.14.1")
+@pytest.mark.parametrize(
+    ("environ", "code", "why"),
+    [
+        pytest.param({"AUTH_JWT_SECRET": ""}, 4, "AUTH_JWT_SECRET is not set", id="none"),
+        pytest.param({"AUTH_JWT_SECRET": "x" * 31}, 2, "must be keys of 32 characters", id="short"),
+        pytest.param({"STRIDER_API_TOKEN": "x" * 64}, 2, "there is no such setting", id="former"),
+    ],
+)
+async def test_without_a_secret_of_tokens_it_refuses_to_start(
+    start: Start, environ: dict[str, str], code: int, why: str
+) -> None:
+    process = start("127.0.0.1:1", "postgresql://localhost:1/none", **environ)
 
-    assert (refused.status_code, let_in.status_code) == (401, 200)
-    assert "s3cret-token-of-16" not in process.log.read_text()
+    ended = await asyncio.to_thread(process.code)
+
+    assert (ended, why in process.log.read_text()) == (code, True)
+    assert "x" * 31 not in process.log.read_text()
 
 
-@pytest.mark.req("S1.1.2")
-@pytest.mark.req("S1.1.3", part="one bearer token from the settings; no JWT")
+@pytest.mark.req("S1.1.2", "S1.1.3")
 @pytest.mark.req("S1.2.10", part="the token is asked for")
 @pytest.mark.req("S3.17.11", part="/health")
-@pytest.mark.req("S3.17.19", part="401 without the token; no sessions and no roles")
-async def test_health_is_public_and_the_port_is_8060_where_nothing_else_is_set(
-    topics: str, start: Start, database: str
+@pytest.mark.req("S3.17.12", part="pages and decisions")
+@pytest.mark.req("S3.17.13", part="recovery of leases")
+@pytest.mark.req("S3.17.19", part="tokens; no sessions")
+async def test_tokens_and_roles_open_the_routes_and_health_is_public(
+    topics: str, start: Start, database: str, redis_url: str
 ) -> None:
-    """A load balancer has no token; and people find the API where the documents say it is."""
-    environ = {
-        name: value for name, value in os.environ.items() if not name.startswith(("STRIDER_", "POSTGRES_"))
-    }
+    """C-5, on the port where the documents say the API is, and on any address."""
     printing = asyncio.to_thread(
         subprocess.run,
         [sys.executable, "-m", "strider.api", "--print-config"],
-        env=environ | {"POSTGRES_DSN": database},
+        env=plain_environment() | {"POSTGRES_DSN": database},
         capture_output=True,
         text=True,
         check=True,
         timeout=60,
     )
     printed = (await printing).stdout
-    process = start(topics, database, STRIDER_API_TOKEN="s3cret-token-of-16")
-    async with await ready(process) as client:
+    rotated = {"AUTH_JWT_SECRET": f"{'n' * 40},{JWT_SECRET}"}
+    process = start(topics, database, REDIS_URL=redis_url, STRIDER_API_HOST="0.0.0.0", **rotated)
+    await asyncio.to_thread(process.wait_for_event, "Service running")
+    url = f"http://127.0.0.1:{urlsplit(await url_of(process)).port}"
+    recover = {"url": "/api/frontier/recover", "json": {}}
+    async with client_of(url, {}) as client:
         health = await client.get("/health")
-        pages = [await client.get(path) for path in ("/api/v1/pages", "/api/pages")]
-        named = await client.get("/api/v1/pages", headers={"authorization": "Bearer s3cret-token-of-16"})
+        nobodys = [await client.get("/api/v1/pages"), await client.post(**recover)]
+    async with client_of(url, bearer(Role.USER)) as client:
+        users = [await client.get("/api/pages"), await client.post(**recover)]
+    async with client_of(url, bearer(Role.ADMIN)) as client:
+        admins = [await client.get("/api/v1/pages"), await client.post(**recover)]
 
     assert "STRIDER_API_PORT=8060 " in printed
-    assert (health.status_code, [each.status_code for each in pages]) == (200, [401, 401])
-    assert named.status_code == 200
+    assert health.status_code == 200
+    assert [each.status_code for each in (*nobodys, *users, *admins)] == [401, 401, 200, 403, 200, 200]
+    assert (nobodys[0].json()["reason"], users[1].json()["needed_role"]) == ("missing", "admin")
+    assert JWT_SECRET not in process.log.read_text()
+    assert access_token()[:40] not in process.log.read_text()
+
+
+def plain_environment() -> dict[str, str]:
+    ours = ("STRIDER_", "POSTGRES_", "AUTH_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+
+
+async def seeds_sent_for(topics: str, url: str) -> int:
+    """Count the messages with a URL on the topic of raw seeds."""
+    broker = Broker(topics, shards=SHARDS)
+    records = await broker.read(SEEDS_SUBMITTED, dict.fromkeys(range(SHARDS), 0))
+    await broker.close()
+    return sum(CODEC.decode(SEEDS_SUBMITTED, each.value).url == url for each in records)
+
+
+async def test_a_request_with_a_key_is_carried_out_once_over_a_kill(
+    topics: str, start: Start, database: str, redis_url: str
+) -> None:
+    """Also by another process of the API; without Redis only requests with a key are refused."""
+    url = f"https://{uuid.uuid4().hex[:8]}.test/"
+    key = {"Idempotency-Key": uuid.uuid4().hex}
+    first = start(topics, database, REDIS_URL=redis_url)
+    async with await ready(first) as client:
+        sent = await client.post("/api/v1/seeds", json={"url": url}, headers=key)
+    first.stop(signal.SIGKILL)
+    second = start(topics, database, REDIS_URL=redis_url)
+    async with await ready(second) as client:
+        again = await client.post("/api/seeds", json={"url": url}, headers=key)
+        other = await client.post("/api/v1/seeds", json={"url": f"{url}other"}, headers=key)
+    lonely = start(topics, database)
+    async with await ready(lonely) as client:
+        refused = await client.post("/api/v1/seeds", json={"url": url}, headers=key)
+        plain = await client.post("/api/v1/seeds", json={"url": f"{url}plain"})
+
+    assert (sent.status_code, again.status_code, again.json()) == (202, 202, sent.json())
+    assert ("idempotent-replayed" in sent.headers, again.headers["idempotent-replayed"]) == (False, "true")
+    assert (other.status_code, "another request" in other.json()["detail"]) == (422, True)
+    assert (refused.status_code, refused.json()["part"], plain.status_code) == (503, "redis", 202)
+    assert await seeds_sent_for(topics, url) == 1
 
 
 @pytest.mark.req("S3.13.8")

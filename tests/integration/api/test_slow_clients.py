@@ -15,6 +15,7 @@ import pytest
 
 from strider.api import log_events
 from strider.runtime.observability import log_events as runtime_events
+from strider.testing.callers import AUTH_SETTINGS
 from tests.figures import record_figure
 from tests.integration.examples.processes import ServiceProcess
 from tests.integration.examples.test_telemetry import closed_port
@@ -40,6 +41,7 @@ class RunningApi:
             "POSTGRES_DSN": f"postgresql://{nowhere}/strider",
             "REDIS_URL": f"redis://{nowhere}",
             "STRIDER_API_PORT": "0",
+            **AUTH_SETTINGS,
             "STRIDER_API_HEAD_TIMEOUT": f"{HEAD_SECONDS:g}s",
             "STRIDER_API_BODY_TIMEOUT": f"{body_seconds:g}s",
         }

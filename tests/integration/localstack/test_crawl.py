@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from strider.localstack.plan.headers_key import headers_key_file
-from strider.localstack.plan.owner_key import owner_key_file
 from strider.localstack.plan.services import find_services
+from strider.localstack.plan.stack_keys import HEADERS_KEY, OWNER_KEY
 from strider.testing.site import SiteShape, serve_site
 from strider.testing.temp_dirs import temp_server_directory
 from tests.e2e.hostile_producer.attackers import PAGE, attacker_site, robots_allowing
@@ -57,7 +56,7 @@ def test_a_seed_from_the_command_line_comes_out_of_the_api(ring: Command, tmp_pa
 
 def test_the_owner_key_is_private_and_given_to_two_services(ring: Command) -> None:
     """Other services handle what strangers write; the file is readable for its user alone."""
-    file = owner_key_file(ring.home)
+    file = OWNER_KEY.path(ring.home)
     key = file.read_text().strip()
     holders = {
         each.name
@@ -74,7 +73,7 @@ def test_the_owner_key_is_private_and_given_to_two_services(ring: Command) -> No
 @pytest.mark.fault("A7", part="strider up")
 def test_a_login_is_encrypted_with_the_key_of_the_stack(ring: Command) -> None:
     """`strider seeds add` finds the key; of the services only those have it that encrypt or decrypt."""
-    key, secret = headers_key_file(ring.home).read_text().strip(), "Bearer 3ac9-of-the-owner"
+    key, secret = HEADERS_KEY.path(ring.home).read_text().strip(), "Bearer 3ac9-of-the-owner"
     with attacker_site(lambda path: robots_allowing(path) or PAGE, address="127.9.7.1") as site:
         url = f"{site.origin}/members"
         ring.must("seeds", "add", url, "--job", "members", "--header", f"Authorization: {secret}")
@@ -87,7 +86,7 @@ def test_a_login_is_encrypted_with_the_key_of_the_stack(ring: Command) -> None:
     }
     assert set(site.headers("Authorization")) == {secret}
     assert holders == {"api", "fetcher", "link-ingestion"}
-    assert stat.S_IMODE(headers_key_file(ring.home).stat().st_mode) == 0o600
+    assert stat.S_IMODE(HEADERS_KEY.path(ring.home).stat().st_mode) == 0o600
     assert key not in ring.logs()
     assert secret not in ring.logs()
 
@@ -99,6 +98,8 @@ def environment_of(pid: int) -> bytes:
 def pages_of(ring: Command) -> dict[str, str]:
     """Ask the API which pages there are: the job of each URL."""
     address = ring.state().endpoints["api"]
-    with urllib.request.urlopen(f"{address}/api/v1/pages", timeout=5) as answer:
+    token = ring.must("token").strip()
+    request = urllib.request.Request(f"{address}/api/v1/pages", headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request, timeout=5) as answer:
         told = json.load(answer)
     return {page["url"]: page["job_id"] for page in told["items"]}

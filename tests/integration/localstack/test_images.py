@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from strider.localstack.plan.services import HEADERS_SERVICES, KEYED_SERVICES
+from strider.localstack.plan.stack_keys import STACK_KEYS
 from strider.localstack.servers.ports import choose_ports
-from strider.testing.owner import HEADERS_KEY, OWNER_KEY
+from strider.testing.owner import OWNER_KEY
 from strider.testing.stack import ServerStack, create_database, drop_database
 
 from .command import wait_for
@@ -43,18 +43,11 @@ def _environment(name: str, stack: ServerStack, dsn: str, place: Path) -> dict[s
         "STRIDER_HEALTH_HOST": "127.0.0.1",
         "STRIDER_HEALTH_PORT": str(choose_ports(("health",), place, remembered={})["health"]),
     }
-    if name in KEYED_SERVICES:
-        here |= {"STRIDER_OWNER_KEY": OWNER_KEY}
-    if name in HEADERS_SERVICES:
-        here |= {"STRIDER_HEADERS_KEY": HEADERS_KEY}
+    here |= {key.variable: OWNER_KEY for key in STACK_KEYS if name in key.services}
     if name == "topics":
         here |= {"KAFKA_PAGES_GB": "1"}
     if name == "api":
-        here |= {
-            "STRIDER_API_HOST": "127.0.0.1",
-            "STRIDER_API_PORT": "0",
-            "STRIDER_API_TOKEN": "0123456789abcdef",
-        }
+        here |= {"STRIDER_API_HOST": "127.0.0.1", "STRIDER_API_PORT": "0"}
     assert said == here.keys()
     return {"PATH": os.environ["PATH"], **here}
 

@@ -101,6 +101,7 @@ CLIENTS = {
     "resiliparse": ("services/parser/src/strider/parser/core/document/charsets.py",),
     "faust": ("services/insights/",),
     "fastapi": ("services/api/",),
+    "jwt": ("libs/runtime/src/strider/runtime/access_tokens.py",),
 }
 """Client library → the only folders that may import it."""
 

@@ -22,8 +22,6 @@ from strider.api.core import (
     decision_view,
     decisions_query,
     host_filter,
-    is_loopback,
-    is_own_name,
     key_filter,
     page_query,
     page_view,
@@ -40,44 +38,6 @@ from strider.urls import url_hash, url_key_of
 
 NOW = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
 KEY = url_hash(url_key_of("https://a.test/x"))
-
-
-@pytest.mark.parametrize(
-    ("host", "is_near"),
-    [
-        pytest.param("127.0.0.1", True, id="v4"),
-        pytest.param("127.9.9.9", True, id="all-of-127"),
-        pytest.param("::1", True, id="v6"),
-        pytest.param("[::1]", True, id="v6-in-brackets"),
-        pytest.param("LocalHost", True, id="its-name"),
-        pytest.param("0.0.0.0", False, id="everywhere"),
-        pytest.param("::", False, id="everywhere-v6"),
-        pytest.param("10.0.0.5", False, id="the-office"),
-        pytest.param("api.example.org", False, id="a-name"),
-        pytest.param("", False, id="nothing"),
-    ],
-)
-def test_only_loopback_is_reached_from_here_alone(host: str, is_near: bool) -> None:
-    """Anything else needs a token."""
-    assert is_loopback(host) is is_near
-
-
-@pytest.mark.parametrize(
-    ("header", "is_own"),
-    [
-        pytest.param("127.0.0.1:8060", True, id="address"),
-        pytest.param("localhost", True, id="without-port"),
-        pytest.param("localhost:8060", True, id="name"),
-        pytest.param("[::1]:8060", True, id="v6"),
-        pytest.param("[::1]", True, id="v6-without-port"),
-        pytest.param("evil.example:8060", False, id="rebound"),
-        pytest.param("localhost.evil.example", False, id="looks-alike"),
-        pytest.param("", False, id="none"),
-    ],
-)
-def test_a_foreign_name_that_leads_here_is_not_ours(header: str, is_own: bool) -> None:
-    """A page may have its own name resolve to 127.0.0.1, and then send requests to us from a browser here."""
-    assert is_own_name(header) is is_own
 
 
 @pytest.mark.parametrize(

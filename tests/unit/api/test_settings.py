@@ -13,13 +13,17 @@ from strider.runtime.settings.loader import SettingsError, load_settings
 def test_defaults_listen_to_this_machine_alone() -> None:
     settings = load_settings(ApiSettings, {}).settings
 
-    assert (settings.host, settings.port, settings.token.get_secret_value()) == ("127.0.0.1", 8060, "")
+    assert (settings.host, settings.port, settings.auth.jwt_secret.get_secret_value()) == (
+        "127.0.0.1",
+        8060,
+        "",
+    )
 
 
 def test_all_processes_may_share_one_environment() -> None:
-    """A token for the API in everybody's file must not keep the others from starting."""
+    """A secret for the API in everybody's file must not keep the others from starting."""
     shared = {
-        "STRIDER_API_TOKEN": "0123456789abcdef",
+        "AUTH_JWT_SECRET": "0123456789abcdef" * 2,
         "STRIDER_API_HOST": "0.0.0.0",
         "STRIDER_API_MAX_SEEDS": "5",
     }
@@ -29,25 +33,31 @@ def test_all_processes_may_share_one_environment() -> None:
 
 
 def test_a_slip_is_still_seen_by_the_api() -> None:
-    with pytest.raises(SettingsError, match=r"STRIDER_API_TOKN: .*did you mean STRIDER_API_TOKEN"):
-        load_settings(ApiSettings, {"STRIDER_API_TOKN": "t"})
+    with pytest.raises(SettingsError, match=r"STRIDER_API_PROT: .*did you mean STRIDER_API_PORT"):
+        load_settings(ApiSettings, {"STRIDER_API_PROT": "1"})
 
 
 def test_each_variable_is_listed_once() -> None:
     """The port is a variable of the local stack's too."""
     for text in (render_environment([ApiSettings, EchoSettings]), render_help("api", ApiSettings)):
         begins = [line.lstrip("# ") for line in text.splitlines()]
-        for variable in ("STRIDER_API_PORT", "STRIDER_API_TOKEN"):
+        for variable in ("STRIDER_API_PORT", "AUTH_JWT_SECRET"):
             assert sum(line.startswith(variable) for line in begins) == 1
     assert "STRIDER_API_PORT" in render_help("echo", EchoSettings)
 
 
-@pytest.mark.fault("A13", part="short tokens")
-@pytest.mark.parametrize("token", ["t", "0123456789abcde"])
-def test_a_token_that_can_be_guessed_is_refused_without_being_printed(token: str) -> None:
-    with pytest.raises(SettingsError) as refused:
-        load_settings(ApiSettings, {"STRIDER_API_TOKEN": token})
+def test_the_token_of_earlier_versions_is_refused_by_name() -> None:
+    """It would protect nothing any more, and who has set it must know."""
+    with pytest.raises(SettingsError, match="STRIDER_API_TOKEN: there is no such setting"):
+        load_settings(ApiSettings, {"STRIDER_API_TOKEN": "0123456789abcdef"})
 
-    assert "STRIDER_API_TOKEN" in str(refused.value)
-    assert "is shorter than 16 characters; make one with: openssl rand -hex 32" in str(refused.value)
-    assert repr(token) not in str(refused.value)
+
+@pytest.mark.fault("A13", part="short secrets")
+@pytest.mark.parametrize("secret", ["t", "x" * 31, f"{'x' * 32},short", f"{'x' * 32},"])
+def test_a_secret_that_can_be_guessed_is_refused_without_being_printed(secret: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load_settings(ApiSettings, {"AUTH_JWT_SECRET": secret})
+
+    assert "AUTH_JWT_SECRET: must be keys of 32 characters or more" in str(refused.value)
+    assert repr(secret) not in str(refused.value)
+    assert "x" * 31 not in str(refused.value)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from strider.localstack.plan.services import HEADERS_SERVICES, KEYED_SERVICES, find_services
+from strider.localstack.plan.services import find_services
+from strider.localstack.plan.stack_keys import STACK_KEYS, StackKey
 from strider.localstack.servers.kafka import SINGLE_NODE_SETTINGS
 from strider.runtime.settings.base import ServiceSettings
 from strider.runtime.settings.help import settings_classes
@@ -101,34 +102,22 @@ def test_a_container_gets_the_settings_of_its_service_and_no_others(compose: dic
 
 
 def test_keys_reach_only_the_services_that_use_them(compose: dict[str, Any]) -> None:
-    having = {
-        key: {name for name, each in ours(compose).items() if key in each["environment"]}
-        for key in ("STRIDER_OWNER_KEY", "STRIDER_HEADERS_KEY", "STRIDER_API_TOKEN", "CRAWLER_PROXY_KEY")
-    }
+    users = {key.variable: key.services for key in STACK_KEYS} | {"CRAWLER_PROXY_KEY": {"fetcher"}}
 
-    assert having == {
-        "STRIDER_OWNER_KEY": KEYED_SERVICES,
-        "STRIDER_HEADERS_KEY": HEADERS_SERVICES,
-        "STRIDER_API_TOKEN": {"api"},
-        "CRAWLER_PROXY_KEY": {"fetcher"},
+    assert users == {
+        key: {name for name, each in ours(compose).items() if key in each["environment"]} for key in users
     }
 
 
-def test_the_owner_key_is_required_and_given_to_the_services_that_use_it(compose: dict[str, Any]) -> None:
-    """As in the local stack: services that handle what strangers write do without it."""
-    keys = {name: each["environment"].get("STRIDER_OWNER_KEY", "") for name, each in ours(compose).items()}
-
-    assert {name for name, key in keys.items() if key} == KEYED_SERVICES
-    assert all(keys[name].startswith("${STRIDER_OWNER_KEY:?") for name in KEYED_SERVICES)
-
-
-def test_the_key_of_personal_headers_is_required_and_given_to_the_services_that_use_it(
-    compose: dict[str, Any],
+@pytest.mark.parametrize("key", STACK_KEYS, ids=lambda key: key.variable)
+def test_each_key_is_required_and_given_to_the_services_that_use_it(
+    compose: dict[str, Any], key: StackKey
 ) -> None:
-    keys = {name: each["environment"].get("STRIDER_HEADERS_KEY", "") for name, each in ours(compose).items()}
+    """As in the local stack: services that handle what strangers write do without."""
+    keys = {name: each["environment"].get(key.variable, "") for name, each in ours(compose).items()}
 
-    assert {name for name, key in keys.items() if key} == HEADERS_SERVICES
-    assert all(keys[name].startswith("${STRIDER_HEADERS_KEY:?") for name in HEADERS_SERVICES)
+    assert {name for name, text in keys.items() if text} == key.services
+    assert all(keys[name].startswith(f"${{{key.variable}:?") for name in key.services)
 
 
 def test_every_address_names_a_container(compose: dict[str, Any]) -> None:

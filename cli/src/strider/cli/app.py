@@ -35,6 +35,7 @@ COMMANDS: Final = {
     "down": "stack",
     "status": "stack",
     "logs": "stack",
+    "token": "token",
     "seeds": "seeds",
     "sources": "sources",
     "runs": "runs",

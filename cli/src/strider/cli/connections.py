@@ -251,8 +251,7 @@ def find_broker(bootstrap: str, environment: Mapping[str, str], directory: Path)
         read_endpoints,
         running_stack,
     )
-    from strider.localstack.plan.headers_key import read_headers_key  # noqa: PLC0415
-    from strider.localstack.plan.owner_key import read_owner_key  # noqa: PLC0415
+    from strider.localstack.plan.stack_keys import HEADERS_KEY, OWNER_KEY  # noqa: PLC0415
     from strider.runtime.settings.types import require_endpoints  # noqa: PLC0415
 
     settings = common_settings(environment)
@@ -273,7 +272,7 @@ def find_broker(bootstrap: str, environment: Mapping[str, str], directory: Path)
     if not is_own_broker:
         return BrokerTarget(connection, settings, allows)
     home = find_stack_directory(environment, directory)
-    keys = read_owner_key(home), read_headers_key(home)
+    keys = OWNER_KEY.read(home), HEADERS_KEY.read(home)
     return BrokerTarget(connection, settings, allows, *keys, is_local_stack=True)
 
 

@@ -10,8 +10,8 @@ import pytest
 from strider.cli.doctor.checks import CheckFinding, run_checks
 from strider.cli.doctor.configuration import configuration_checks
 from strider.localstack.directories import StackDirectory
-from strider.localstack.plan.headers_key import provide_headers_key
-from strider.localstack.plan.owner_key import provide_owner_key
+from strider.localstack.plan.stack_keys import HEADERS_KEY, JWT_SECRET
+from strider.localstack.plan.stack_keys import OWNER_KEY as STACK_OWNER_KEY
 from strider.testing.owner import OWNER_KEY
 
 NOWHERE: Mapping[str, str] = {
@@ -37,6 +37,7 @@ def test_an_empty_environment_has_no_problem(tmp_path: Path) -> None:
             "warning",
             "set it here, for link-ingestion, the fetcher and the API, or run: strider up",
         ),
+        ("jwt-secret", "warning", "set it here and for the API, or run: strider up"),
     ]
 
 
@@ -53,7 +54,7 @@ def test_the_owner_key_is_found_in_the_environment_or_the_local_stack(tmp_path: 
     own = key_findings(tmp_path, STRIDER_OWNER_KEY=OWNER_KEY)
     assert own == [("ok", "seeds are signed with STRIDER_OWNER_KEY")]
     home = StackDirectory(tmp_path / "home")
-    key = provide_owner_key(home, {})
+    key = STACK_OWNER_KEY.provide(home, {})
     assert key_findings(tmp_path, STRIDER_HOME=str(home.root)) == [
         ("ok", "seeds are signed with the key of the local stack")
     ]
@@ -70,8 +71,8 @@ def test_the_key_of_personal_headers_is_found_in_the_environment_or_the_local_st
     ]
 
     home = StackDirectory(tmp_path / "home")
-    provide_headers_key(home, {"STRIDER_HEADERS_KEY": key})
-    provide_headers_key(home, {"STRIDER_HEADERS_KEY": newer})
+    HEADERS_KEY.provide(home, {"STRIDER_HEADERS_KEY": key})
+    HEADERS_KEY.provide(home, {"STRIDER_HEADERS_KEY": newer})
     stack = {"STRIDER_HOME": str(home.root)}
     assert key_findings(tmp_path, name, **stack) == [
         ("ok", "personal headers are encrypted with the key of the local stack")
@@ -82,6 +83,24 @@ def test_the_key_of_personal_headers_is_found_in_the_environment_or_the_local_st
     ((status, detail),) = key_findings(tmp_path, name, STRIDER_HEADERS_KEY=f"{key},{other}", **stack)
     assert (status, "differs from the keys" in detail) == ("warning", True)
     assert not any(secret in detail for secret in (key, newer, other))
+
+
+def test_the_secret_of_tokens_is_found_in_the_environment_or_the_local_stack(tmp_path: Path) -> None:
+    """With another one here, a token of `strider token` would be refused by the API of the stack."""
+    name, secret, older = "jwt-secret", "1" * 32, "2" * 32
+    assert [status for status, _ in key_findings(tmp_path, name)] == ["warning"]
+    assert key_findings(tmp_path, name, AUTH_JWT_SECRET=secret) == [
+        ("ok", "tokens of the API are signed with AUTH_JWT_SECRET")
+    ]
+
+    home = StackDirectory(tmp_path / "home")
+    JWT_SECRET.provide(home, {"AUTH_JWT_SECRET": f"{secret},{older}"})
+    stack = {"STRIDER_HOME": str(home.root)}
+    assert [status for status, _ in key_findings(tmp_path, name, **stack)] == ["ok"]
+    assert [status for status, _ in key_findings(tmp_path, name, AUTH_JWT_SECRET=older, **stack)] == ["ok"]
+    ((status, detail),) = key_findings(tmp_path, name, AUTH_JWT_SECRET="3" * 32, **stack)
+    assert (status, "its API refuses tokens" in detail) == ("warning", True)
+    assert not any(each in detail for each in (secret, older, "3" * 32))
 
 
 def test_a_key_of_personal_headers_that_is_too_short_is_a_fault_of_the_settings(tmp_path: Path) -> None:
@@ -124,7 +143,8 @@ def test_a_missing_contact_is_reported_with_its_consequence(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["KAFKA_HOME", "POSTGRES_DB", "REDIS_VERSION", "HOME"])
 def test_variables_of_other_programs_are_no_problem(tmp_path: Path, name: str) -> None:
-    found = findings(tmp_path, STRIDER_OWNER_KEY=OWNER_KEY, STRIDER_HEADERS_KEY=OWNER_KEY, **{name: "1"})
+    keys = dict.fromkeys(("STRIDER_OWNER_KEY", "STRIDER_HEADERS_KEY", "AUTH_JWT_SECRET"), OWNER_KEY)
+    found = findings(tmp_path, **keys, **{name: "1"})
 
     assert {each.status for each in found} == {"ok"}
 

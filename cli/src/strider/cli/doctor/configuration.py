@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +28,7 @@ from strider.runtime.settings.loader import (
 )
 
 from .checks import Check, CheckFinding, CheckStatus
-from .secret_keys import AREA, check_headers_key, check_owner_key
+from .secret_keys import AREA, SHARED_KEYS
 
 CONTACT_VARIABLE: Final = "STRIDER_CONTACT"
 UNGUARDED_PREFIX: Final = "CRAWLER_"
@@ -45,8 +46,8 @@ def configuration_checks(environment: Mapping[str, str], directory: Path) -> Ite
     yield Check(AREA, "names", lambda: _check_names(environment))
     yield Check(AREA, "contact", lambda: _check_contact(environment))
     yield Check(AREA, "profiles", lambda: _check_profiles(environment, directory))
-    yield Check(AREA, "owner-key", lambda: check_owner_key(environment, directory))
-    yield Check(AREA, "headers-key", lambda: check_headers_key(environment, directory))
+    for each in SHARED_KEYS:
+        yield Check(AREA, each.name, partial(each.run, environment, directory))
 
 
 def _finding(name: str, status: CheckStatus, detail: str, remedy: str = "") -> CheckFinding:

@@ -1,4 +1,4 @@
-"""Checks of keys that services share: of owners, and of personal headers.
+"""Checks of keys that services share: of owners, of personal headers, of the API's tokens.
 
 The keys of the local stack are compared with those of the environment; no key is printed. The length of a key
 is checked with all other settings.
@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from strider.cli.seeds.credentials import SenderSettings
 from strider.localstack.directories import find_stack_directory
-from strider.localstack.plan.headers_key import read_headers_key
 from strider.localstack.plan.key_files import split_keys
-from strider.localstack.plan.owner_key import read_owner_key
-from strider.runtime.settings.loader import SettingsError, load_settings
+from strider.localstack.plan.stack_keys import HEADERS_KEY, JWT_SECRET, OWNER_KEY, StackKey, configured_keys
+from strider.runtime.settings.loader import SettingsError
 
 from .checks import CheckFinding, CheckStatus
 
@@ -24,11 +22,11 @@ AREA: Final = "configuration"
 
 
 @dataclass(frozen=True, slots=True)
-class _SharedKey:
-    """A key that services share, and the texts about it."""
+class SharedKeyCheck:
+    """The check of a key that services share: the key, and the texts about it."""
 
     name: str
-    variable: str
+    key: StackKey
     use: str
     """Its use, before the source of the key."""
     difference: str
@@ -38,53 +36,53 @@ class _SharedKey:
     remedy: str
     """Remedy where there is none."""
 
+    @property
+    def variable(self) -> str:
+        """Variable that names the key."""
+        return self.key.variable
 
-_OWNER_KEY: Final = _SharedKey(
-    "owner-key",
-    "STRIDER_OWNER_KEY",
-    use="seeds are signed with",
-    difference="differs from the key of the local stack, whose broker gets the latter",
-    absence="seeds from here are raw, with names that begin with raw. and within the limits STRIDER_SEEDS_*; "
-    "without it link-ingestion refuses signed seeds",
-    remedy="set it here, for link-ingestion and for the API, or run: strider up",
+    def run(self, environment: Mapping[str, str], directory: Path) -> Sequence[CheckFinding]:
+        """Compare the keys of the environment with those of the local stack."""
+        try:
+            named = configured_keys(environment)[self.variable]
+        except SettingsError:
+            return [_warning(self, "not checked: the settings above are invalid", "")]
+        kept = self.key.read(find_stack_directory(environment, directory))
+        return [_finding(self, set(split_keys(named)), set(split_keys(kept)))]
+
+
+SHARED_KEYS: Final = (
+    SharedKeyCheck(
+        "owner-key",
+        OWNER_KEY,
+        use="seeds are signed with",
+        difference="differs from the key of the local stack, whose broker gets the latter",
+        absence="seeds from here are raw, with names that begin with raw. and within the limits "
+        "STRIDER_SEEDS_*; without it link-ingestion refuses signed seeds",
+        remedy="set it here, for link-ingestion and for the API, or run: strider up",
+    ),
+    SharedKeyCheck(
+        "headers-key",
+        HEADERS_KEY,
+        use="personal headers are encrypted with",
+        difference="differs from the keys of the local stack: its services cannot decrypt what is encrypted "
+        "with it, and seeds for its broker are encrypted with the key of the stack",
+        absence="seeds with personal headers (Authorization, Cookie, keys, tokens) are refused",
+        remedy="set it here, for link-ingestion, the fetcher and the API, or run: strider up",
+    ),
+    SharedKeyCheck(
+        "jwt-secret",
+        JWT_SECRET,
+        use="tokens of the API are signed with",
+        difference="differs from the secret of the local stack: its API refuses tokens that are signed with "
+        "it",
+        absence="strider token makes none, and an API that is started from here refuses to start",
+        remedy="set it here and for the API, or run: strider up",
+    ),
 )
-_HEADERS_KEY: Final = _SharedKey(
-    "headers-key",
-    "STRIDER_HEADERS_KEY",
-    use="personal headers are encrypted with",
-    difference="differs from the keys of the local stack: its services cannot decrypt what is encrypted with "
-    "it, and seeds for its broker are encrypted with the key of the stack",
-    absence="seeds with personal headers (Authorization, Cookie, keys, tokens) are refused",
-    remedy="set it here, for link-ingestion, the fetcher and the API, or run: strider up",
-)
 
 
-def check_owner_key(environment: Mapping[str, str], directory: Path) -> Sequence[CheckFinding]:
-    """Report whether seeds from here are signed as an owner's, and what it means if not."""
-    if (settings := _settings(environment)) is None:
-        return [_unchecked(_OWNER_KEY)]
-    own = settings.owner.key.get_secret_value()
-    stack = read_owner_key(find_stack_directory(environment, directory))
-    return [_finding(_OWNER_KEY, {own} - {""}, {stack} - {""})]
-
-
-def check_headers_key(environment: Mapping[str, str], directory: Path) -> Sequence[CheckFinding]:
-    """Report whether personal headers can be given with seeds, and whether the stack's fetchers read them."""
-    if (settings := _settings(environment)) is None:
-        return [_unchecked(_HEADERS_KEY)]
-    own = split_keys(settings.headers.key.get_secret_value())
-    stack = split_keys(read_headers_key(find_stack_directory(environment, directory)))
-    return [_finding(_HEADERS_KEY, set(own), set(stack))]
-
-
-def _settings(environment: Mapping[str, str]) -> SenderSettings | None:
-    try:
-        return load_settings(SenderSettings, environment).settings
-    except SettingsError:
-        return None
-
-
-def _finding(key: _SharedKey, own: set[str], stack: set[str]) -> CheckFinding:
+def _finding(key: SharedKeyCheck, own: set[str], stack: set[str]) -> CheckFinding:
     """Compare the keys of the environment with those of the stack."""
     if own and stack and not own <= stack:
         remedy = f"unset {key.variable}, or run: strider up"
@@ -95,9 +93,5 @@ def _finding(key: _SharedKey, own: set[str], stack: set[str]) -> CheckFinding:
     return _warning(key, f"{key.variable} is not set: {key.absence}", key.remedy)
 
 
-def _warning(key: _SharedKey, detail: str, remedy: str) -> CheckFinding:
+def _warning(key: SharedKeyCheck, detail: str, remedy: str) -> CheckFinding:
     return CheckFinding(AREA, key.name, CheckStatus.WARNING, detail, remedy)
-
-
-def _unchecked(key: _SharedKey) -> CheckFinding:
-    return CheckFinding(AREA, key.name, CheckStatus.WARNING, "not checked: the settings above are invalid")

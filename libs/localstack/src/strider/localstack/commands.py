@@ -20,8 +20,7 @@ from typing import Final
 from .directories import StackDirectory, hold_lock, is_locked, lock_holder
 from .errors import StackFailure, StackNotReady
 from .plan.endpoints import check_reachable, common_settings, external_endpoints
-from .plan.headers_key import configured_headers_key
-from .plan.owner_key import configured_owner_key
+from .plan.stack_keys import configured_keys
 from .process.child import PRIVATE_UMASK, ChildProcess, last_log_lines, open_private
 from .process.identity import is_alive
 from .process.orphans import end_orphans, find_orphans, remove_pid_files
@@ -96,8 +95,7 @@ def start_stack(
         base = old or DesiredState(number=kept.number + 1 if kept else 1, only=options.only)
         desired = merge(base, only=options.only, examples=options.examples, scale=options.scale or {})
         settings = common_settings(environment)
-        configured_owner_key(environment)
-        configured_headers_key(environment)
+        configured_keys(environment)
         prepare(desired, environment, report=report)
         if old is None or desired != old:
             write_desired_state(home.desired_state, desired)

@@ -235,6 +235,14 @@ FETCHER_STATS: Final = KeyFamily(
     "Pages crawled, pages failed, bytes downloaded, by all fetchers since the store was empty.",
 )
 
+IDEMPOTENCY_RECORD: Final = KeyFamily(
+    "api",
+    "idempotency",
+    "record",
+    timedelta(hours=24),
+    "A request with an Idempotency-Key and its response, by caller, route and key; a minute in progress.",
+)
+
 FUNCTION_LIBRARIES: Final = KeyFamily(
     "scheduler",
     "scripts",
@@ -245,6 +253,7 @@ FUNCTION_LIBRARIES: Final = KeyFamily(
 
 KEY_FAMILIES: Final = (
     JOB_LOG,
+    IDEMPOTENCY_RECORD,
     FUNCTION_LIBRARIES,
     COOKIES,
     WORKER_HEARTBEAT,

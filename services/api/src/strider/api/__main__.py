@@ -19,16 +19,30 @@ from strider.storage.encryption import HeaderCipher
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.storage.redis import Redis, connect, redis_options
 
-from .adapters import ConnectionLimits, HttpServer, KafkaSeedPublisher, PostgresReadModels, RedisLeaseRecovery
-from .core import is_loopback
-from .routes import PRODUCES, ApiParts, SeedLimits, SeedSubmission, build_app
+from .adapters import (
+    ConnectionLimits,
+    HttpServer,
+    KafkaSeedPublisher,
+    PostgresReadModels,
+    RedisIdempotencyRecords,
+    RedisLeaseRecovery,
+)
+from .routes import (
+    PRODUCES,
+    ApiParts,
+    Idempotency,
+    SeedLimits,
+    SeedSubmission,
+    TokenVerifier,
+    build_app,
+)
 from .settings import ApiSettings
 
 
 def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
     """Build the service definition. The API serves before its dependencies respond, and reports them."""
     settings = process.settings
-    _refuse_to_be_open(settings)
+    _require_secret(settings)
     publisher = EventPublisher(
         process.bus, process.codec, service="api", shards=settings.run.shards, clock=process.clock
     )
@@ -57,7 +71,7 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
         produces=PRODUCES,
         dependencies=(
             Dependency("postgres", postgres.ping),
-            # Only lease recovery needs it; but the health route reports it.
+            # Lease recovery and requests with an Idempotency-Key need it; but the health route reports it.
             Dependency("redis", redis.ping, is_vital=False),
         ),
         connect=(server.start,),
@@ -75,12 +89,12 @@ def _connection_limits(settings: ApiSettings) -> ConnectionLimits:
     )
 
 
-def _refuse_to_be_open(settings: ApiSettings) -> None:
-    """Refuse to listen beyond loopback without a token."""
-    if not settings.token.get_secret_value() and not is_loopback(settings.host):
+def _require_secret(settings: ApiSettings) -> None:
+    """Refuse to start without the secret of tokens: no request could be served, or every one."""
+    if not settings.auth.jwt_secret.get_secret_value():
         raise StartRefused(
-            f"STRIDER_API_HOST={settings.host} is reachable from other machines: set STRIDER_API_TOKEN, "
-            "or listen on 127.0.0.1"
+            "AUTH_JWT_SECRET is not set: it signs the tokens of the API's clients; set it to the output of "
+            "openssl rand -hex 32"
         )
 
 
@@ -105,8 +119,12 @@ def _parts(
         PostgresReadModels(postgres),
         RedisLeaseRecovery(ShardAdmin(redis), shards=settings.run.shards),
         process.readiness,
+        TokenVerifier(
+            settings.auth.jwt_secret.get_secret_value(),
+            now_seconds=lambda: process.clock.now().timestamp(),
+        ),
+        Idempotency(RedisIdempotencyRecords(redis), settings.max_body_bytes),
         version=version("strider-api"),
-        token=settings.token.get_secret_value(),
     )
 
 

@@ -13,3 +13,8 @@ API_DEPENDENCY_UNAVAILABLE: Final = warning(
 API_REQUEST_FAILED: Final = error(
     "API request failed", "A route raised; the client received 500 without details."
 )
+RESPONSE_NOT_KEPT: Final = warning(
+    "Response not kept",
+    "Redis did not respond after a request with an Idempotency-Key: the same request is refused for a "
+    "minute, and then carried out again.",
+)

@@ -1,23 +1,13 @@
-"""Files of secret keys, readable for their user alone, and keys that the environment names."""
+"""Files of secret keys, readable for their user alone."""
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Final, NamedTuple
-
-from .services import STACK_VARIABLES
+from typing import Final
 
 _KEY_BYTES: Final = 32
-
-
-class ConfiguredKeys(NamedTuple):
-    """Keys that the environment names; empty where it names none."""
-
-    owner: str
-    headers: str
 
 
 def new_key() -> str:
@@ -45,24 +35,3 @@ def write_key(path: Path, key: str) -> None:
     with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(f"{key}\n")
     unfinished.replace(path)
-
-
-def configured_keys(environment: Mapping[str, str]) -> ConfiguredKeys:
-    """Return the keys that the environment names; raises SettingsError for an invalid one."""
-    from strider.runtime.settings.base import (  # noqa: PLC0415  # `strider status` needs none
-        HeadersSettings,
-        OwnerSettings,
-        ServiceSettings,
-    )
-    from strider.runtime.settings.loader import load_settings  # noqa: PLC0415
-
-    class KeySettings(ServiceSettings):
-        """Common settings, and the keys."""
-
-        PREFIX: ClassVar[str] = ""
-        owner: OwnerSettings = OwnerSettings()
-        headers: HeadersSettings = HeadersSettings()
-
-    known = {name: value for name, value in environment.items() if name not in STACK_VARIABLES}
-    settings = load_settings(KeySettings, known).settings
-    return ConfiguredKeys(settings.owner.key.get_secret_value(), settings.headers.key.get_secret_value())

@@ -21,6 +21,8 @@ from strider.localstack.errors import StackNotReady
 from strider.localstack.process.child import LaunchSpec
 from strider.localstack.servers.ports import LOOPBACK
 
+from .stack_keys import STACK_KEYS
+
 SERVICES: Final = "strider.services"
 EXAMPLES: Final = "strider.examples"
 
@@ -53,13 +55,7 @@ STACK_VARIABLES: Final = frozenset(
     {"STRIDER_HOME", "STRIDER_CACHE", "STRIDER_JARS_URL", "STRIDER_REDIS_MEMORY_MB"}
 )
 """Settings of the stack, which a service would refuse as unknown."""
-OWNER_KEY_VARIABLE: Final = "STRIDER_OWNER_KEY"
-KEYED_SERVICES: Final = frozenset({"api", "link-ingestion"})
-"""Services that have the owner key; the others handle what strangers write, and do without it."""
-HEADERS_KEY_VARIABLE: Final = "STRIDER_HEADERS_KEY"
-HEADERS_SERVICES: Final = frozenset({"api", "fetcher", "link-ingestion"})
-"""Services that have the key of personal headers: two encrypt, and the fetcher decrypts."""
-_SHARED_BY_SOME: Final = ("STRIDER_HEADERS_", "STRIDER_OWNER_", "STRIDER_SEEDS_")
+_SHARED_BY_SOME: Final = ("AUTH_JWT_", "STRIDER_HEADERS_", "STRIDER_OWNER_", "STRIDER_SEEDS_")
 """Beginnings of settings that several services have, and not all."""
 
 
@@ -125,7 +121,7 @@ def copy_name(service: str, copy: int) -> str:
 
 def service_environment(inherited: Mapping[str, str], endpoints: Mapping[str, str | None]) -> dict[str, str]:
     """Return a service's environment: ours, without the stack's variables and keys, plus the endpoints."""
-    keys = (OWNER_KEY_VARIABLE, HEADERS_KEY_VARIABLE)
+    keys = [key.variable for key in STACK_KEYS]
     own = {*STACK_VARIABLES, *keys, *(f"{name}_FILE" for name in keys)}
     kept = {name: value for name, value in inherited.items() if name not in own}
     return kept | {name: value for name, value in endpoints.items() if value is not None}

@@ -1,6 +1,6 @@
 """The processes of the desired stack and their addresses.
 
-Chooses ports, passwords and the owner key, and reuses those of an earlier run, so that addresses stay the
+Chooses ports, passwords and keys, and reuses those of an earlier run, so that addresses stay the
 same. Starts nothing.
 """
 
@@ -27,19 +27,8 @@ from strider.localstack.servers.ports import choose_ports
 from strider.localstack.stack_state import SERVERS, DesiredState
 
 from .endpoints import common_settings, endpoint_variables, external_endpoints
-from .headers_key import provide_headers_key
-from .owner_key import provide_owner_key
-from .services import (
-    HEADERS_KEY_VARIABLE,
-    HEADERS_SERVICES,
-    KEYED_SERVICES,
-    OWNER_KEY_VARIABLE,
-    ServiceKind,
-    ServiceProcess,
-    copy_name,
-    service_environment,
-    setting_digests,
-)
+from .services import ServiceKind, ServiceProcess, copy_name, service_environment, setting_digests
+from .stack_keys import STACK_KEYS, StackKey
 
 API: Final = "api"
 API_PORT: Final = "STRIDER_API_PORT"
@@ -62,16 +51,14 @@ class StackPlan:
     servers: dict[str, StackServer] = field(default_factory=dict)
     allows_private: bool = field(init=False)
     setting_digests: Mapping[str, str] = field(init=False)
-    owner_key: str = field(init=False, repr=False)
-    headers_key: str = field(init=False, repr=False)
+    keys: Mapping[StackKey, str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Read what the environment names."""
         self.external = external_endpoints(self.environment)
         self.allows_private = common_settings(self.environment).crawl.allow_private
         self.setting_digests = setting_digests(self.environment, self.services)
-        self.owner_key = provide_owner_key(self.home, self.environment)
-        self.headers_key = provide_headers_key(self.home, self.environment)
+        self.keys = {key: key.provide(self.home, self.environment) for key in STACK_KEYS}
 
     def wanted_servers(self, desired: DesiredState) -> tuple[str, ...]:
         """Return the servers to run here: desired, and not named by the environment."""
@@ -117,10 +104,7 @@ class StackPlan:
         self, kind: ServiceKind, copy: int, *, environment: Mapping[str, str]
     ) -> ServiceProcess:
         own = {API_PORT: str(self._api_port())} if kind.name == API else {}
-        if kind.name in KEYED_SERVICES:
-            own[OWNER_KEY_VARIABLE] = self.owner_key
-        if kind.name in HEADERS_SERVICES:
-            own[HEADERS_KEY_VARIABLE] = self.headers_key
+        own |= {key.variable: value for key, value in self.keys.items() if kind.name in key.services}
         return ServiceProcess(
             kind=kind,
             copy=copy,

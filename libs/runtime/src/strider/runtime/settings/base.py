@@ -17,7 +17,6 @@ from .types import (
     ContactAddress,
     Endpoints,
     EnvironmentVariable,
-    HeadersKeys,
     HeaderText,
     ObjectsUrl,
     OwnerKey,
@@ -27,6 +26,7 @@ from .types import (
     RedisUrl,
     RequiredAddress,
     Seconds,
+    SecretKeys,
     SecretUrl,
     StallSeconds,
     WebUrl,
@@ -173,9 +173,20 @@ class HeadersSettings(SettingsArea):
 
     PREFIX: ClassVar[str] = "STRIDER_HEADERS_"
 
-    key: HeadersKeys = SecretStr("")
+    key: SecretKeys = SecretStr("")
     """Secret of 32 characters or more that encrypts personal headers (Authorization, Cookie, keys, tokens)
     before they are published; of several the first encrypts and each decrypts; empty: they are refused.
+    """
+
+
+class AuthSettings(SettingsArea):
+    """Tokens of the API. For the API, which requires it, and for `strider token`."""
+
+    PREFIX: ClassVar[str] = "AUTH_"
+
+    jwt_secret: SecretKeys = SecretStr("")
+    """Secret of 32 characters or more that signs the tokens of the API (JWT, HS256); of several, separated by
+    commas, the first signs and each verifies; the API does not start without.
     """
 
 

@@ -82,7 +82,7 @@ SHARED_PREFIXES: Final = (
 OTHER_SERVICES_PREFIXES: Final = ("STRIDER_API_", "STRIDER_HEADERS_", "STRIDER_OWNER_", "STRIDER_SEEDS_")
 """Prefixes of settings that not every service has: the others ignore them, since all may share one file."""
 
-OTHER_SERVICES_AREAS: Final = ("headers", "owner", "seeds")
+OTHER_SERVICES_AREAS: Final = ("auth", "headers", "owner", "seeds")
 """Areas that not every service has; the others ignore their tables, for the same reason."""
 
 MISSPELLING_CUTOFF: Final = 0.9

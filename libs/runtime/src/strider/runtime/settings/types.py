@@ -182,7 +182,7 @@ def require_owner_key(key: SecretStr) -> SecretStr:
     return key
 
 
-def require_headers_keys(keys: SecretStr) -> SecretStr:
+def require_keys(keys: SecretStr) -> SecretStr:
     """Refuse keys of which one is too short to be kept secret; empty is none."""
     text = keys.get_secret_value()
     if _UNPRINTABLE.search(text) or any(len(key) < MIN_KEY_CHARS for key in split_words(text)):
@@ -241,8 +241,8 @@ HeaderText = Annotated[str, AfterValidator(require_printable)]
 OwnerKey = Annotated[SecretStr, AfterValidator(require_owner_key)]
 """Key that owners of seeds sign with, or nothing."""
 
-HeadersKeys = Annotated[SecretStr, AfterValidator(require_headers_keys)]
-"""Keys that encrypt personal headers, or nothing."""
+SecretKeys = Annotated[SecretStr, AfterValidator(require_keys)]
+"""Keys of which the first is used for what is new, and each for what exists; or nothing."""
 
 WebUrl = Annotated[SecretUrl, AfterValidator(require_address("http", "https"))]
 PostgresUrl = Annotated[SecretUrl, AfterValidator(require_address("postgresql", "postgres"))]

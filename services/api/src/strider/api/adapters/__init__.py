@@ -2,6 +2,7 @@
 
 from .http_connection import ConnectionLimits
 from .http_server import HttpServer
+from .idempotency_records import RedisIdempotencyRecords
 from .lease_recovery import RedisLeaseRecovery
 from .read_models import PostgresReadModels
 from .seed_publisher import KafkaSeedPublisher
@@ -11,5 +12,6 @@ __all__ = [
     "HttpServer",
     "KafkaSeedPublisher",
     "PostgresReadModels",
+    "RedisIdempotencyRecords",
     "RedisLeaseRecovery",
 ]

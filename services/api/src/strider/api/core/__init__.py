@@ -1,6 +1,5 @@
 """Decisions of the API: parse a request, build a query, shape a response."""
 
-from .addresses import is_loopback, is_own_name
 from .filters import (
     KEY_PATTERN,
     MAX_CURSOR_CHARACTERS,
@@ -17,6 +16,15 @@ from .filters import (
     url_to_key,
     write_cursor,
 )
+from .idempotency import (
+    KeptResponse,
+    RequestRecord,
+    fingerprint_of,
+    kept_response,
+    read_record,
+    scope_of,
+    write_record,
+)
 from .queries import DECISION_COLUMNS, SqlQuery, decisions_query, page_query, pages_query
 from .seeds import BAD_SEED, InvalidBodyError, SeedDocument, SeedResult, read_body, refused, validate_seed
 from .serializers import decision_view, page_view
@@ -29,27 +37,32 @@ __all__ = [
     "InvalidBodyError",
     "InvalidCursorError",
     "InvalidFilterError",
+    "KeptResponse",
     "ListCursor",
     "ListFilters",
+    "RequestRecord",
     "SeedDocument",
     "SeedResult",
     "SqlQuery",
     "check_names",
     "decision_view",
     "decisions_query",
+    "fingerprint_of",
     "host_filter",
-    "is_loopback",
-    "is_own_name",
+    "kept_response",
     "key_filter",
     "page_query",
     "page_view",
     "pages_query",
     "read_body",
     "read_cursor",
+    "read_record",
     "refused",
+    "scope_of",
     "text_filter",
     "time_filter",
     "url_to_key",
     "validate_seed",
     "write_cursor",
+    "write_record",
 ]

@@ -12,13 +12,15 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-from fastapi import Depends, FastAPI, Response
+from fastapi import FastAPI, Response
 
 from strider.contracts.generated.topics import SEEDS_OWNED, SEEDS_SUBMITTED
 
-from .auth import token_check
+from .aliases import serve_aliases
+from .auth import TokenVerifier, check_roles
 from .frontier import LeaseRecovery, frontier_routes
 from .health import ReadinessReport, health_routes
+from .idempotency import Idempotency, ResponseStore
 from .pages import ReadModels, decision_routes, page_routes
 from .problem_details import install_problem_handlers
 from .seeds import SeedLimits, SeedPublisher, SeedSubmission, seed_routes, seed_schema
@@ -26,12 +28,15 @@ from .seeds import SeedLimits, SeedPublisher, SeedSubmission, seed_routes, seed_
 __all__ = [
     "PRODUCES",
     "ApiParts",
+    "Idempotency",
     "LeaseRecovery",
     "ReadModels",
     "ReadinessReport",
+    "ResponseStore",
     "SeedLimits",
     "SeedPublisher",
     "SeedSubmission",
+    "TokenVerifier",
     "build_app",
 ]
 
@@ -47,8 +52,9 @@ class ApiParts:
     records: ReadModels
     leases: LeaseRecovery
     condition: ReadinessReport
+    tokens: TokenVerifier
+    idempotency: Idempotency
     version: str
-    token: str = ""
 
 
 def build_app(parts: ApiParts) -> FastAPI:
@@ -61,14 +67,17 @@ def build_app(parts: ApiParts) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
     )
+    app.state.tokens = parts.tokens
+    app.state.idempotency = parts.idempotency
     install_problem_handlers(app)
-    guarded = [Depends(token_check(parts.token))]
     app.include_router(health_routes(parts.condition, parts.version))
-    app.include_router(seed_routes(parts.seeds, seed_schema()), dependencies=guarded)
-    app.include_router(frontier_routes(parts.leases), dependencies=guarded)
-    app.include_router(page_routes(parts.records), dependencies=guarded)
-    app.include_router(decision_routes(parts.records), dependencies=guarded)
+    app.include_router(seed_routes(parts.seeds, seed_schema()))
+    app.include_router(frontier_routes(parts.leases))
+    app.include_router(page_routes(parts.records))
+    app.include_router(decision_routes(parts.records))
+    serve_aliases(app)
     _serve_contract(app)
+    check_roles(app)
     return app
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Protocol
 
 from fastapi import APIRouter, Query, Request
 
-from .auth import require_json
+from .auth import ADMIN, require_json
 from .problem_details import ProblemError, read_request_body
 from .response_models import RecoveryResponse, problems
 
@@ -14,7 +14,7 @@ _NO_FIELDS: Final[dict[str, Any]] = {
     "required": True,
     "content": {"application/json": {"schema": {"type": "object", "maxProperties": 0}}},
 }
-"""Nothing need be sent, but its type: a foreign web page may not send JSON."""
+"""Nothing need be sent, but its type."""
 MAX_BODY_BYTES: Final = 1024
 STALE_SECONDS = 300
 """Longer than any request waits for a healthy fetcher."""
@@ -29,12 +29,11 @@ class LeaseRecovery(Protocol):
 
 def frontier_routes(leases: LeaseRecovery) -> APIRouter:
     """Build the routes."""
-    router = APIRouter(tags=["frontier"])
+    router = APIRouter(tags=["frontier"], dependencies=[ADMIN])
 
-    @router.post("/api/frontier/recover", include_in_schema=False)
     @router.post(
         "/api/v1/frontier/recover",
-        responses=problems(401, 413, 415, 422, 503),
+        responses=problems(401, 403, 413, 415, 422, 503),
         openapi_extra={"requestBody": _NO_FIELDS},
     )
     async def recover(

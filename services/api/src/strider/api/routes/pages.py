@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from strider.api import core
 from strider.api.core import ListCursor, ListFilters
 
+from .auth import USER
 from .problem_details import ProblemError
 from .response_models import DecisionList, PageDetail, PageList, problems
 
@@ -93,10 +94,9 @@ Narrowed = Annotated[ListFilters, Depends(_filters)]
 
 def page_routes(records: ReadModels) -> APIRouter:
     """Build the routes of pages."""
-    router = APIRouter(tags=["pages"])
+    router = APIRouter(tags=["pages"], dependencies=[USER])
     listing = Depends(only(*FILTERS, *LISTING))
 
-    @router.get("/api/pages", include_in_schema=False, response_model=PageList, dependencies=[listing])
     @router.get(
         "/api/v1/pages",
         response_model=PageList,
@@ -129,7 +129,7 @@ def page_routes(records: ReadModels) -> APIRouter:
 
 def decision_routes(records: ReadModels) -> APIRouter:
     """Build the routes of decisions."""
-    router = APIRouter(tags=["decisions"])
+    router = APIRouter(tags=["decisions"], dependencies=[USER])
 
     @router.get(
         "/api/v1/decisions",

@@ -6,12 +6,14 @@ Those of pages follow from the columns of pages, which name the views that show 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
-from pydantic import BaseModel, PlainSerializer, WithJsonSchema, create_model
+from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema, create_model
 
 from strider.storage.rows.columns import ApiView, columns_shown
 from strider.storage.rows.pages import PAGE_COLUMNS
+
+from . import examples
 
 
 def _written(moment: datetime) -> str:
@@ -26,9 +28,15 @@ Moment = Annotated[
 ]
 
 
+def with_example(document: dict[str, Any]) -> ConfigDict:
+    """Return the configuration of a model whose description has an example."""
+    return ConfigDict(json_schema_extra={"examples": [document]})
+
+
 class HealthReport(BaseModel):
     """State of the API."""
 
+    model_config = with_example(examples.HEALTH)
     status: str
     """`ok`, or `degraded` where a dependency does not respond."""
     service: str
@@ -50,6 +58,7 @@ class SeedResponse(BaseModel):
 class SeedsResponse(BaseModel):
     """Results for all seeds."""
 
+    model_config = with_example(examples.SEEDS)
     accepted: int
     refused: int
     seeds: list[SeedResponse]
@@ -58,6 +67,7 @@ class SeedsResponse(BaseModel):
 class RecoveryResponse(BaseModel):
     """Number of recovered leases."""
 
+    model_config = with_example({"recovered": 3})
     recovered: int
 
 
@@ -69,11 +79,33 @@ def _page_fields(view: ApiView) -> dict[str, Any]:
     }
 
 
+def _page_example(view: ApiView) -> dict[str, Any]:
+    """Return a page as an example: what is not in `examples.PAGE` is empty."""
+    empty: dict[Any, Any] = {
+        str: "",
+        int: 0,
+        float: 0.0,
+        bool: False,
+        datetime: examples.MOMENT,
+        list: [],
+        dict: {},
+    }
+    return {
+        column.name: examples.PAGE.get(column.name, empty[get_origin(column.json) or column.type])
+        for column in columns_shown(PAGE_COLUMNS, view)
+    }
+
+
 PageSummary = create_model(
     "PageSummary", __doc__="The latest version of a page.", **_page_fields(ApiView.LIST)
 )
 
-PageDetail = create_model("PageDetail", __doc__="A page with its text.", **_page_fields(ApiView.DETAIL))
+PageDetail = create_model(
+    "PageDetail",
+    __doc__="A page with its text.",
+    __config__=with_example(_page_example(ApiView.DETAIL)),
+    **_page_fields(ApiView.DETAIL),
+)
 
 
 class DecisionSummary(BaseModel):
@@ -100,6 +132,7 @@ class DecisionSummary(BaseModel):
 PageList = create_model(
     "PageList",
     __doc__="Pages, newest first.",
+    __config__=with_example({"items": [_page_example(ApiView.LIST)], "next": examples.CURSOR}),
     items=(list[PageSummary], ...),  # type: ignore[valid-type]  # a class, made above
     next=(str | None, ...),
 )
@@ -109,6 +142,7 @@ PageList = create_model(
 class DecisionList(BaseModel):
     """Decisions, newest first."""
 
+    model_config = with_example({"items": [examples.DECISION], "next": examples.CURSOR})
     items: list[DecisionSummary]
     next: str | None
     """The cursor of the next page of the list; null at the end."""
@@ -129,7 +163,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {
         status: {
             "description": "See `detail`.",
-            "content": {"application/problem+json": {"schema": schema}},
+            "content": {"application/problem+json": {"schema": schema, "example": examples.problem(status)}},
         }
         for status in statuses
     }

@@ -20,7 +20,8 @@ from strider.contracts.owner_signature import SenderRole
 from strider.politeness import HeaderRefused, ProtectHeaders, refuse_clear_values
 from strider.urls import origin_of
 
-from .auth import require_json
+from .auth import USER, require_json
+from .idempotency import IdempotentRoute
 from .problem_details import ProblemError, read_request_body
 from .response_models import SeedsResponse, problems
 
@@ -151,7 +152,7 @@ class SeedSubmission:
 
 def seed_routes(submission: SeedSubmission, schema: dict[str, Any]) -> APIRouter:
     """Build the routes; `schema` describes one seed."""
-    router = APIRouter(tags=["seeds"])
+    router = APIRouter(tags=["seeds"], dependencies=[USER], route_class=IdempotentRoute)
 
     @router.post(
         "/api/v1/seeds",

@@ -1,0 +1,163 @@
+"""The API's routes on fakes of their ports, and clients of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+
+from strider.api.core import RequestRecord, SqlQuery, read_record, write_record
+from strider.api.routes import (
+    ApiParts,
+    Idempotency,
+    SeedLimits,
+    SeedSubmission,
+    TokenVerifier,
+    build_app,
+)
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.generated.events import SeedSubmitted
+from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.contracts.owner_signature import SenderRole
+from strider.storage.encryption import HeaderCipher
+from strider.testing.callers import JWT_SECRET, bearer
+from strider.urls import url_hash, url_key_of
+
+CODEC = Codec(SchemaStore.bundled())
+NOW_MS = 1_700_000_000_000
+AT = datetime(2026, 11, 18, 12, 0, 0, 5000, tzinfo=UTC)
+KEY = url_hash(url_key_of("https://a.test/x"))
+JSON = {"content-type": "application/json"}
+
+
+@dataclass
+class KeptDoor:
+    """Keeps what is submitted, or fails."""
+
+    submitted: list[SeedSubmitted] = field(default_factory=list)
+    failure: Exception | None = None
+
+    async def publish(self, seeds: Sequence[SeedSubmitted]) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.submitted += seeds
+
+
+@dataclass
+class GivenRecords:
+    """Answers every query with the same rows, or fails."""
+
+    rows: list[Mapping[str, Any]] = field(default_factory=list)
+    asked: list[SqlQuery] = field(default_factory=list)
+    failure: Exception | None = None
+
+    async def find(self, query: SqlQuery) -> Sequence[Mapping[str, Any]]:
+        self.asked.append(query)
+        if self.failure is not None:
+            raise self.failure
+        return self.rows
+
+
+@dataclass
+class GivenLeases:
+    """Has so many stale ones, or fails."""
+
+    failure: Exception | None = None
+    asked: list[int] = field(default_factory=list)
+
+    async def recover(self, *, older_than_seconds: int) -> int:
+        self.asked.append(older_than_seconds)
+        if self.failure is not None:
+            raise self.failure
+        return 7
+
+
+@dataclass
+class GivenCondition:
+    is_ready: bool = True
+
+    def report(self) -> dict[str, Any]:
+        state = {"ok": self.is_ready, "why": "secret inside", "for_seconds": 1}
+        return {"ready": self.is_ready, "dependencies": {"kafka": state}}
+
+
+@dataclass
+class KeptResponses:
+    """Keeps records as Redis does, without their end, or fails."""
+
+    records: dict[str, bytes] = field(default_factory=dict)
+    failure: Exception | None = None
+    failure_at_the_end: Exception | None = None
+
+    async def begin(self, scope: str, record: RequestRecord) -> RequestRecord | None:
+        if self.failure is not None:
+            raise self.failure
+        if scope in self.records:
+            return read_record(self.records[scope])
+        self.records[scope] = write_record(record)
+        return None
+
+    async def finish(self, scope: str, begun: RequestRecord, done: RequestRecord) -> None:
+        if self.failure_at_the_end is not None:
+            raise self.failure_at_the_end
+        if self.records.get(scope) == write_record(begun):
+            self.records[scope] = write_record(done)
+
+    async def forget(self, scope: str, begun: RequestRecord) -> None:
+        if self.failure_at_the_end is not None:
+            raise self.failure_at_the_end
+        if self.records.get(scope) == write_record(begun):
+            del self.records[scope]
+
+
+@dataclass
+class World:
+    door: KeptDoor = field(default_factory=KeptDoor)
+    records: GivenRecords = field(default_factory=GivenRecords)
+    leases: GivenLeases = field(default_factory=GivenLeases)
+    condition: GivenCondition = field(default_factory=GivenCondition)
+    responses: KeptResponses = field(default_factory=KeptResponses)
+    handling_seconds: float = 60.0
+    headers_key: str = ""
+    sender: SenderRole = SenderRole.OWNER
+
+    def parts(self) -> ApiParts:
+        submission = SeedSubmission(
+            self.door,
+            read=lambda document: CODEC.decode(SEEDS_SUBMITTED, document),
+            now_ms=lambda: NOW_MS,
+            rules=SeedLimits(max_seeds=3, max_body_bytes=2_000, allow_private=False, sender=self.sender),
+            protect_headers=HeaderCipher(self.headers_key).protect,
+        )
+        return ApiParts(
+            submission,
+            self.records,
+            self.leases,
+            self.condition,
+            TokenVerifier(JWT_SECRET, now_seconds=time.time),
+            Idempotency(self.responses, max_body_bytes=2_000, handling_seconds=self.handling_seconds),
+            version="1.2.3",
+        )
+
+
+def client_of(
+    parts: ApiParts, headers: Mapping[str, str] | None = None, base_url: str = "http://127.0.0.1:8060"
+) -> httpx.AsyncClient:
+    """Return a client; an admin's, where no headers are given."""
+    transport = httpx.ASGITransport(build_app(parts), raise_app_exceptions=False)
+    return httpx.AsyncClient(
+        transport=transport, base_url=base_url, headers=bearer() if headers is None else headers
+    )
+
+
+def problem_of(answer: httpx.Response) -> tuple[int, str]:
+    assert answer.headers["content-type"] == "application/problem+json"
+    document = answer.json()
+    assert document["status"] == answer.status_code
+    assert document["title"]
+    return answer.status_code, document["detail"]
