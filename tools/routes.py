@@ -14,7 +14,14 @@ def table() -> str:
     """Render every route that the OpenAPI document describes."""
     # The description of a route needs none of the parts that serve it.
     parts = cast("Any", ApiParts)(
-        seeds=None, records=None, leases=None, condition=None, tokens=None, idempotency=None, version="0"
+        seeds=None,
+        records=None,
+        leases=None,
+        condition=None,
+        tokens=None,
+        idempotency=None,
+        sources=None,
+        version="0",
     )
     app = build_app(parts)
     roles = {(method, path): role for method, path, role in route_roles(app)}

@@ -27,6 +27,7 @@ from .adapters import (
     RedisIdempotencyRecords,
     RedisLeaseRecovery,
 )
+from .adapters.sources import SourceServices, build_source_services
 from .routes import (
     PRODUCES,
     ApiParts,
@@ -58,7 +59,8 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
         chance=process.chance,
     )
     redis = connect(redis_options(settings.redis))
-    parts = _parts(process, seeds, postgres, redis)
+    sources = build_source_services(process, publisher, postgres, redis)
+    parts = _parts(process, seeds, postgres, redis, sources)
     server = HttpServer(
         build_app(parts), host=settings.host, port=settings.port, limits=_connection_limits(settings)
     )
@@ -75,8 +77,8 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
             Dependency("redis", redis.ping, is_vital=False),
         ),
         connect=(server.start,),
-        background=(serve,),
-        close=(server.close, publisher.close, postgres.close, redis.close),
+        background=(serve, *sources.background),
+        close=(server.close, *sources.close, publisher.close, postgres.close, redis.close),
     )
 
 
@@ -99,7 +101,11 @@ def _require_secret(settings: ApiSettings) -> None:
 
 
 def _parts(
-    process: ServiceContext[ApiSettings], seeds: KafkaSeedPublisher, postgres: Postgres, redis: Redis
+    process: ServiceContext[ApiSettings],
+    seeds: KafkaSeedPublisher,
+    postgres: Postgres,
+    redis: Redis,
+    sources: SourceServices,
 ) -> ApiParts:
     settings = process.settings
     submission = SeedSubmission(
@@ -124,6 +130,7 @@ def _parts(
             now_seconds=lambda: process.clock.now().timestamp(),
         ),
         Idempotency(RedisIdempotencyRecords(redis), settings.max_body_bytes),
+        sources.parts,
         version=version("strider-api"),
     )
 

@@ -3,6 +3,7 @@
 POST /api/v1/seeds ─▶ validate ─▶ seeds-owned (without an owner key: seeds-submitted)
 GET  /api/v1/pages · /api/v1/decisions ─▶ query ─▶ crawled_pages · url_decisions
 POST /api/v1/frontier/recover ─▶ leases in Redis
+/api/v1/sources ─▶ sources ─▶ sources; POST /api/v1/admin/sync-enabled-sources ─▶ jobs
 GET  /health
 """
 
@@ -14,7 +15,7 @@ from typing import Final
 
 from fastapi import FastAPI, Response
 
-from strider.contracts.generated.topics import SEEDS_OWNED, SEEDS_SUBMITTED
+from strider.contracts.generated.topics import SEEDS_OWNED, SEEDS_SUBMITTED, SOURCES
 
 from .aliases import serve_aliases
 from .auth import TokenVerifier, check_roles
@@ -24,6 +25,7 @@ from .idempotency import Idempotency, ResponseStore
 from .pages import ReadModels, decision_routes, page_routes
 from .problem_details import install_problem_handlers
 from .seeds import SeedLimits, SeedPublisher, SeedSubmission, seed_routes, seed_schema
+from .sources import SourceParts, admin_routes, source_routes
 
 __all__ = [
     "PRODUCES",
@@ -36,12 +38,13 @@ __all__ = [
     "SeedLimits",
     "SeedPublisher",
     "SeedSubmission",
+    "SourceParts",
     "TokenVerifier",
     "build_app",
 ]
 
 CONSUMES: Final = ()
-PRODUCES: Final = (SEEDS_OWNED, SEEDS_SUBMITTED)
+PRODUCES: Final = (SEEDS_OWNED, SEEDS_SUBMITTED, SOURCES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ class ApiParts:
     condition: ReadinessReport
     tokens: TokenVerifier
     idempotency: Idempotency
+    sources: SourceParts
     version: str
 
 
@@ -75,6 +79,8 @@ def build_app(parts: ApiParts) -> FastAPI:
     app.include_router(frontier_routes(parts.leases))
     app.include_router(page_routes(parts.records))
     app.include_router(decision_routes(parts.records))
+    app.include_router(source_routes(parts.sources))
+    app.include_router(admin_routes(parts.sources))
     serve_aliases(app)
     _serve_contract(app)
     check_roles(app)

@@ -20,9 +20,12 @@ from strider.api.core import InvalidBodyError, InvalidCursorError, InvalidFilter
 from strider.messaging.errors import Unavailable
 from strider.runtime.observability.logging import logger
 from strider.runtime.settings.loader import validation_message
+from strider.storage.errors import StoreRejected
 
 MEDIA_TYPE: Final = "application/problem+json"
 RETRY_AFTER_SECONDS: Final = 5
+NOT_MIGRATED: Final = frozenset({"42P01", "42703", "42501"})
+"""States of PostgreSQL: no such table or column, or no right to it."""
 
 _log = logger("api")
 
@@ -90,6 +93,13 @@ def install_problem_handlers(app: FastAPI) -> None:
             why=failure.detail[:300],
         )
         return unavailable(failure)
+
+    @app.exception_handler(StoreRejected)
+    async def _rejected(request: Request, failure: StoreRejected) -> Response:
+        if failure.code not in NOT_MIGRATED:
+            return await _fault(request, failure)
+        raised = Unavailable(failure.part, f"{failure.detail}; run: strider migrate up")
+        return await _unavailable(request, raised)
 
     @app.exception_handler(404)
     async def _unknown(request: Request, _failure: Exception) -> Response:
