@@ -17,10 +17,14 @@ import pytest
 import typer
 
 from strider.api.routes.seeds import seed_schema
+from strider.api.routes.sources import source_schema
 from strider.cli.commands.seeds import app as seeds_commands
 from strider.cli.crawl.options import CrawlOptions, plan_crawl
+from strider.cli.sources.typed_fields import parse_settings
 from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted, SourceSaved
+from strider.crawl.sources.documents import FIELDS, WRITTEN_HERE, changed_source
+from strider.crawl.sources.spec_mapping import SOURCE_SETTINGS
 
 from .rules import sources
 
@@ -29,8 +33,10 @@ PLACE = "http://127.0.0.1/"
 
 SPEC_INTERNAL = frozenset({"crawl_spec_id"})
 """Derived from the others."""
-SOURCE_INTERNAL = frozenset({"created_at_ms", "updated_at_ms", "updated_by"})
+SOURCE_INTERNAL = WRITTEN_HERE
 """Written by the code that saves it."""
+SOURCE_FOR_PEOPLE = frozenset({"metadata"})
+"""Free text that the api and `strider sources show` print; nothing follows from it."""
 
 SPEC_WITHOUT_WAY = frozenset(
     {
@@ -86,59 +92,6 @@ SPEC_WITHOUT_READER = frozenset(
     }
 )
 """Open: fields of a crawl spec that no code reads."""
-SOURCE_WITHOUT_WAY = frozenset(
-    {
-        "adaptive_scheduling",
-        "change_basis",
-        "crawl_frequency_seconds",
-        "delay_seconds",
-        "domains",
-        "enabled",
-        "exclude",
-        "extraction",
-        "feed_urls",
-        "headers",
-        "include",
-        "insecure_tls",
-        "interval_minutes",
-        "max_concurrent_requests",
-        "max_pages",
-        "metadata",
-        "name",
-        "parser",
-        "priority",
-        "scope",
-        "sitemap_urls",
-        "source_id",
-        "start_urls",
-        "url",
-    }
-)
-"""Open: fields of a source that no command or API sets; writing the topic by hand is no way."""
-SOURCE_WITHOUT_READER = frozenset(
-    {
-        "adaptive_scheduling",
-        "change_basis",
-        "crawl_frequency_seconds",
-        "enabled",
-        "exclude",
-        "extraction",
-        "feed_urls",
-        "headers",
-        "include",
-        "insecure_tls",
-        "interval_minutes",
-        "max_pages",
-        "metadata",
-        "name",
-        "parser",
-        "priority",
-        "scope",
-        "sitemap_urls",
-    }
-)
-"""Open: fields of a source that no code reads."""
-
 NO_OPTION = frozenset({"crawl_spec_id", "kind", "seed_id", "source_id", "submitted_at_ms", "submitted_by"})
 """Fields of a seed that `strider seeds add` takes in documents only, or fills in itself."""
 CALLED = {"urls": "url", "job": "job_id", "extract": "extraction", "header": "headers", "waits": "close"}
@@ -215,18 +168,30 @@ def read_of(word: str, *, known: str = "") -> set[str]:
     }
 
 
-def written_to_sources() -> set[str]:
-    """Return the fields that code gives a source which it saves."""
-    return {
-        keyword.arg
-        for tree in map(sources.tree, sources.shipped(ROOT))
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        if _last_word(node.func) == "SourceSaved"
-        or (_last_word(node.func) == "replace" and node.args and _last_word(node.args[0]) == "source")
-        for keyword in node.keywords
-        if keyword.arg
+def changed_by_documents() -> set[str]:
+    """Return the fields of a source that follow from any field of a document."""
+    source = SourceSaved("s", "s", PLACE, delay_seconds=1.0)
+    words = {
+        "name": "other",
+        "url": f"{PLACE}other",
+        "change_basis": "raw",
+        "parser": "amazon",
+        **{key: [f"{PLACE}other"] for key in ("start_urls", "feed_urls", "sitemap_urls")},
+        "domains": ["other.test"],
+        "metadata": {"team": "news"},
     }
+    found = set()
+    for name in FIELDS:
+        before = getattr(source, name)
+        value = words.get(name) or next(v for v in other_values(before, name) if v != before)
+        after = changed_source(source, {name: value}, allow_private=True)
+        found |= {field for field in names(SourceSaved) if getattr(source, field) != getattr(after, field)}
+    return found
+
+
+def typed_as_options() -> set[str]:
+    """Return the fields that `strider sources add --set` takes."""
+    return {name for name in FIELDS if parse_settings([f"{name}=1"]).keys() == {name}}
 
 
 @pytest.mark.req("S5.3.8", part="fields of crawl specs against seeds and `strider crawl`")
@@ -244,19 +209,34 @@ def test_every_field_of_a_spec_is_read_or_stands_open() -> None:
     assert names(CrawlSpecDeclared) - read_of("spec") == SPEC_WITHOUT_READER
 
 
-@pytest.mark.req("S5.3.8", part="fields of sources against the commands and services that save them")
-def test_every_field_of_a_source_can_be_set_or_stands_open() -> None:
-    """A source is saved by a command or by the API, not by writing a topic."""
+@pytest.mark.req("S5.3.8", part="fields of sources against documents, the api and the commands")
+def test_every_field_of_a_source_can_be_set_by_the_api_and_by_the_command() -> None:
+    """By running what makes a source of a document, with each field changed in turn."""
+    settable = names(SourceSaved) - SOURCE_INTERNAL
+
     assert schema_names("source-saved") == names(SourceSaved)
-    assert names(SourceSaved) - written_to_sources() - SOURCE_INTERNAL == SOURCE_WITHOUT_WAY
+    assert changed_by_documents() == settable
+    assert source_schema()["properties"].keys() == settable
+    assert typed_as_options() == settable
 
 
 @pytest.mark.req("S5.3.8", part="fields of sources against the code that reads them")
-def test_every_field_of_a_source_is_read_or_stands_open() -> None:
+def test_every_field_of_a_source_is_read() -> None:
     """What is set and not obeyed misleads the operator who set it."""
     read = read_of("source", known="SourceSaved")
 
-    assert names(SourceSaved) - read - SOURCE_INTERNAL == SOURCE_WITHOUT_READER
+    assert names(SourceSaved) - read - SOURCE_INTERNAL <= SOURCE_FOR_PEOPLE
+
+
+@pytest.mark.req("S5.3.8", part="settings of sources against the crawl specs that follow from them")
+def test_every_setting_of_a_source_is_declared_with_what_follows_from_it() -> None:
+    """The table in docs/sources.md is that of the code."""
+    page = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
+
+    assert {name for own in SOURCE_SETTINGS.values() for name in own} <= names(SourceSaved)
+    assert SOURCE_SETTINGS.keys() <= names(CrawlSpecDeclared)
+    for name in FIELDS:
+        assert f"| `{name}` |" in page, f"docs/sources.md does not name {name}"
 
 
 @pytest.mark.req(

@@ -23,6 +23,7 @@ from strider.contracts.generated.topics import (
     JOB_EVENTS,
     SCHEMAS,
     SERVICES,
+    SOURCES,
 )
 
 from .rules import sources
@@ -50,8 +51,11 @@ LIBRARY_READERS = {
     "CrawlSpecCache": CRAWL_SPECS.name,
     "JobCommandFeed": JOB_COMMANDS.name,
     "JobEventFeed": JOB_EVENTS.name,
+    "SourcePublication": SOURCES.name,
 }
 """Class of a library that follows a topic -> the topic."""
+LIBRARY_WRITERS = {"SourcePublication": SOURCES.name}
+"""Class of a library that publishes -> the topic."""
 ONE_PROCESS = ("crawl", "parse")
 """Packages of the command line whose pipeline runs on the in-process bus, not on Kafka."""
 OUTSIDE = frozenset({"anyone", "runtime"})
@@ -105,6 +109,8 @@ def uses_in(tree: ast.AST, member: str) -> Iterator[Use]:
         called = getattr(node.func, "attr", getattr(node.func, "id", ""))
         if called in LIBRARY_READERS:
             yield Use(member, READS_WHOLE, LIBRARY_READERS[called])
+        if called in LIBRARY_WRITERS:
+            yield Use(member, WRITES, LIBRARY_WRITERS[called])
         for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
             topic = topic_of(argument, constants)
             if topic is None or called in NEUTRAL_CALLS:

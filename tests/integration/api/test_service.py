@@ -26,6 +26,7 @@ from strider.contracts.generated.topics import (
     SCHEMAS,
     SEEDS_OWNED,
     SEEDS_SUBMITTED,
+    SOURCES,
 )
 from strider.contracts.owner_signature import identify_sender
 from strider.indexer.adapters import PostgresTables
@@ -58,9 +59,8 @@ Start = Callable[..., ServiceProcess]
 async def topics(stack: ServerStack) -> str:
     """Apply the topics; gives the broker's address."""
     connection = KafkaConnection((stack.kafka.address,))
-    await apply_topics(
-        connection, [SEEDS_OWNED, SEEDS_SUBMITTED, SCHEMAS, JOB_COMMANDS, JOB_EVENTS], shards=SHARDS
-    )
+    topics = [SEEDS_OWNED, SEEDS_SUBMITTED, SOURCES, SCHEMAS, JOB_COMMANDS, JOB_EVENTS]
+    await apply_topics(connection, topics, shards=SHARDS)
     return stack.kafka.address
 
 

@@ -48,6 +48,11 @@ from strider.cli.app import app
             "PostgreSQL at 127.0.0.1:1 does not answer: connection refused;",
             id="proxies",
         ),
+        pytest.param(
+            ["--postgres", "postgresql://127.0.0.1:1/x", "sources", "list"],
+            "PostgreSQL at 127.0.0.1:1 does not answer: connection refused;",
+            id="sources",
+        ),
     ],
 )
 def test_an_unresponsive_server_is_exit_code_3_for_every_command(
@@ -77,6 +82,7 @@ def test_an_unknown_host_name_is_reported_as_such() -> None:
     [
         pytest.param(["parser", "audit"], id="parser audit"),
         pytest.param(["proxies", "list"], id="proxies list"),
+        pytest.param(["sources", "list"], id="sources list"),
         pytest.param(["proxies", "test"], id="proxies test"),
         pytest.param(["proxies", "remove", "http://p.test:1"], id="proxies remove"),
     ],

@@ -19,8 +19,8 @@ from confluent_kafka import Producer
 from strider.contracts import TOPICS
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.contracts.generated.events import Echoed, SeedSubmitted, SourceSaved
-from strider.contracts.generated.topics import ECHOES, SCHEMAS, SEEDS_SUBMITTED, SOURCES
+from strider.contracts.generated.events import Echoed, SeedSubmitted
+from strider.contracts.generated.topics import ECHOES, SCHEMAS, SEEDS_SUBMITTED
 from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import TopicPartition
 from strider.messaging.topics import apply_topics
@@ -242,30 +242,6 @@ def test_a_topic_that_is_not_there_is_one_line_and_one(strider: Command) -> None
     missing = strider("topics", "tail", "nowhere")
 
     assert (missing.returncode, missing.stderr) == (1, "strider: the broker has no topic nowhere\n")
-
-
-@pytest.mark.req("S0.4.3")
-@pytest.mark.usefixtures("applied")
-def test_the_audit_lists_shallow_sources_and_raises_them_to_three(
-    strider: Command, foreign: Callable[..., None]
-) -> None:
-    for depth in (0, 1, 2):
-        source = SourceSaved(f"s{depth}", "A source", f"https://s{depth}.test/", max_depth=depth)
-        encoded = Codec(SchemaStore.bundled()).encode(SOURCES, source)
-        foreign(SOURCES.name, encoded.value, key=source.source_id.encode(), headers=list(encoded.headers))
-
-    listed = strider("sources", "audit", "--json")
-    raised = strider("sources", "audit", "--raise")
-    after = strider("sources", "list", "--json")
-    again = strider("sources", "audit", "--json")
-
-    assert (listed.returncode, [each["source_id"] for each in json.loads(listed.stdout)]) == (1, ["s0", "s1"])
-    assert (raised.returncode, again.returncode, json.loads(again.stdout)) == (0, 0, [])
-    assert {each["source_id"]: each["max_depth"] for each in json.loads(after.stdout)} == {
-        "s0": 3,
-        "s1": 3,
-        "s2": 2,
-    }
 
 
 class _Registry(BaseHTTPRequestHandler):

@@ -35,6 +35,7 @@ CORE_MAY_IMPORT = frozenset({"contracts", "urls", "politeness", "sites"})
 PURE_MODULES = frozenset(
     {
         "strider.crawl.runs",
+        "strider.crawl.sources",
         "strider.frontier.constants",
         "strider.frontier.models",
         "strider.frontier.turns",
@@ -96,7 +97,7 @@ CLIENTS = {
     "redis": ("libs/storage/",),
     "obstore": ("libs/storage/",),
     "confluent_kafka": (),
-    "httpx": ("libs/messaging/",),
+    "httpx": ("libs/messaging/", "services/api/src/strider/api/adapters/"),
     "selectolax": ("services/parser/src/strider/parser/adapters/",),
     "protego": (),
     "resiliparse": ("services/parser/src/strider/parser/core/document/charsets.py",),

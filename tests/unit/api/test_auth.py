@@ -17,7 +17,11 @@ from strider.testing.callers import JWT_SECRET, bearer
 
 from .world import JSON, KEY, World, client_of, problem_of
 
-ADMINS_ROUTES = {("POST", "/api/v1/frontier/recover")}
+ADMINS_ROUTES = {
+    ("POST", "/api/v1/frontier/recover"),
+    ("POST", "/api/v1/admin/sync-enabled-sources"),
+    ("DELETE", "/api/v1/sources/{source_id}"),
+}
 """S3.17.13; every other route is a user's."""
 
 

@@ -453,6 +453,11 @@ async def test_the_contract_describes_itself(client: httpx.AsyncClient) -> None:
         "/api/v1/frontier/recover",
         "/api/v1/runs/{execution_id}",
         *(f"/api/v1/runs/{{execution_id}}/{what}" for what in ("close", "pause", "resume", "cancel")),
+        "/api/v1/sources",
+        "/api/v1/sources/{source_id}",
+        "/api/v1/sources/{source_id}/enable",
+        "/api/v1/sources/{source_id}/disable",
+        "/api/v1/admin/sync-enabled-sources",
     }
     body = document["paths"]["/api/v1/seeds"]["post"]["requestBody"]["content"]["application/json"]
     seed = body["schema"]["anyOf"][0]

@@ -29,6 +29,8 @@ from strider.storage.encryption import HeaderCipher
 from strider.testing.callers import JWT_SECRET, bearer
 from strider.urls import url_hash, url_key_of
 
+from .kept_sources import KeptSources
+
 CODEC = Codec(SchemaStore.bundled())
 NOW_MS = 1_700_000_000_000
 AT = datetime(2026, 11, 18, 12, 0, 0, 5000, tzinfo=UTC)
@@ -137,6 +139,7 @@ class World:
     runs: RunStates = field(default_factory=NoRuns)
     condition: GivenCondition = field(default_factory=GivenCondition)
     responses: KeptResponses = field(default_factory=KeptResponses)
+    sources: KeptSources = field(default_factory=KeptSources)
     handling_seconds: float = 60.0
     headers_key: str = ""
     sender: SenderRole = SenderRole.OWNER
@@ -157,6 +160,7 @@ class World:
             self.condition,
             TokenVerifier(JWT_SECRET, now_seconds=time.time),
             Idempotency(self.responses, max_body_bytes=2_000, handling_seconds=self.handling_seconds),
+            self.sources.parts(),
             version="1.2.3",
         )
 

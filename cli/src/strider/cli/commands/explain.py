@@ -1,7 +1,7 @@
 """strider explain: evaluate each step of the decision about a URL with the live state.
 
-`strider why` prints what was decided; this evaluates the steps again. Exit code 1: the named crawl spec does
-not exist, or the named job does not have the URL. Exit code 2: no crawler takes the URL.
+`strider why` prints what was decided; this evaluates the steps again. Exit code 1: the named crawl spec or
+source does not exist, or the named job does not have the URL. Exit code 2: no crawler takes the URL.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Annotated
 import typer
 
 from strider.cli.arguments import unknown_name
-from strider.cli.connections import POSTGRES, BrokerTarget, find_address, run_with_broker
+from strider.cli.connections import POSTGRES, BrokerTarget, find_address, run_reported, run_with_broker
 from strider.cli.exit_codes import CommandExit
 from strider.cli.explain.decision_steps import DecisionStep, UrlEvidence, decision_steps
 from strider.cli.explain.lookup import Refusal, find_refusal
+from strider.cli.explain.source_settings import SourceSettings, load_source_settings, settings_step
 from strider.cli.explain.subject import UrlSubject, parse_subject
 from strider.cli.frontier.client import FrontierClient, open_frontier_client
 from strider.cli.options import AsJson, Bootstrap
@@ -25,6 +26,7 @@ from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.contracts.generated.topics import CRAWL_SPECS, FRONTIER
 from strider.contracts.partitioning import shard_of_host
 from strider.crawl.settings import user_agent
+from strider.jobs.sources.models import UnknownSource
 from strider.messaging.errors import InfrastructureError
 from strider.storage.errors import StoreRejected
 
@@ -41,6 +43,9 @@ def explain(  # noqa: PLR0917  # options, which are given by name
     from_url: Annotated[
         str, typer.Option("--from", help="As a link on this page; else as a seed.", metavar="URL")
     ] = "",
+    source: Annotated[
+        str, typer.Option("--source", help="As in the runs of this source, and its --job.", metavar="SOURCE")
+    ] = "",
     bootstrap: Bootstrap = "",
     as_json: AsJson = False,
 ) -> None:
@@ -50,7 +55,11 @@ def explain(  # noqa: PLR0917  # options, which are given by name
     jobs: dict[str, list[DecisionStep]] = {}
     page = _parse_page(from_url)
     if not subject.refusal:
-        jobs = run_with_broker(bootstrap, lambda target: _load_steps(target, subject, job, spec, page))
+        settings = _source_settings(source, job, spec)
+        applied = settings.spec if settings else spec
+        jobs = run_with_broker(bootstrap, lambda target: _load_steps(target, subject, job, applied, page))
+        if settings:
+            jobs = {name: [settings_step(settings), *found] for name, found in jobs.items()}
     if as_json:
         by_job = {name: [each.to_json() for each in found] for name, found in jobs.items()}
         print_json({"url": subject.url, "normalization": first.to_json(), "jobs": by_job})
@@ -72,33 +81,45 @@ def _parse_page(from_url: str) -> str:
     return page.url
 
 
+def _source_settings(source: str, job: str, spec: str) -> SourceSettings | None:
+    """Return the settings of a source; None where none is named."""
+    if not source:
+        return None
+    if spec:
+        fail("--spec and --source both name the settings: give one of them", CommandExit.USAGE)
+    try:
+        return run_reported(lambda: load_source_settings(source, job))
+    except UnknownSource as failure:
+        fail(f"--source: {failure}", CommandExit.FAILED)
+
+
 async def _load_steps(
-    target: BrokerTarget, subject: UrlSubject, job: str, spec_id: str, from_url: str
+    target: BrokerTarget, subject: UrlSubject, job: str, spec: CrawlSpecDeclared | str, from_url: str
 ) -> dict[str, list[DecisionStep]]:
     """Return the steps by job; "?" stands for a URL that no job has.
 
     A URL that was refused has no entry: its rules are those of the decision against it.
     """
-    group = parse_group(target, subject.host)
-    crawl = target.settings.crawl
+    group, crawl = parse_group(target, subject.host), target.settings.crawl
     async with open_frontier_client(target) as frontier:
         entries = await _read_entries(frontier, subject, job)
         specs: list[CrawlSpecDeclared] = await frontier.read_latest(CRAWL_SPECS, [0])
-        by_id = {spec.crawl_spec_id: spec for spec in specs}
+        by_id = {each.crawl_spec_id: each for each in specs}
         run_control = await frontier.load_run_control()
         hosts, live = await load_group(frontier, group)
     refused = None if entries else await _read_refusal(subject, job)
-    _refuse_missing(job, spec_id, known=[*entries, *filter(None, [refused])], specs=by_id)
+    if isinstance(spec, str):
+        _refuse_missing(job, spec, known=[*entries, *filter(None, [refused])], specs=by_id)
     steps: dict[str, list[DecisionStep]] = {}
     found: list[EntryRecorded | None] = [*entries] or [None]
     for entry in found:
         source = entry or refused
-        wanted = spec_id or (source.crawl_spec_id if source else "")
+        wanted = spec or (source.crawl_spec_id if source else "")
         evidence = UrlEvidence(
             url=subject.url,
             from_url=from_url or _page_of(entry, refused),
             entry=entry,
-            spec=by_id.get(wanted),
+            spec=by_id.get(wanted) if isinstance(wanted, str) else wanted,
             run_control=run_control,
             hosts=hosts,
             live=live,
@@ -107,7 +128,7 @@ async def _load_steps(
             allow_private=target.allows_private,
             now_ms=live.now_ms if live is not None else round(time.time() * 1000),
             respects_robots=crawl.respect_robots,
-            wanted_spec=wanted,
+            wanted_spec=str(wanted),
             specs=by_id,
         )
         steps[(source.job_id if source else job) or "?"] = list(decision_steps(evidence))

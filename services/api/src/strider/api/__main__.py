@@ -29,6 +29,7 @@ from .adapters import (
     RedisIdempotencyRecords,
     RedisLeaseRecovery,
 )
+from .adapters.sources import SourceServices, build_source_services
 from .routes import (
     PRODUCES,
     ApiParts,
@@ -61,7 +62,8 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
     )
     redis = connect(redis_options(settings.redis))
     runs = _follow_runs(process, publisher, redis)
-    parts = _parts(process, seeds, runs, postgres, redis)
+    sources = build_source_services(process, publisher, postgres, redis)
+    parts = _parts(process, seeds=seeds, runs=runs, postgres=postgres, redis=redis, sources=sources)
     server = HttpServer(
         build_app(parts), host=settings.host, port=settings.port, limits=_connection_limits(settings)
     )
@@ -79,8 +81,8 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
             Dependency("redis", redis.ping, is_vital=False),
         ),
         connect=(server.start,),
-        background=(serve, runs.run),
-        close=(server.close, runs.close, publisher.close, postgres.close, redis.close),
+        background=(serve, runs.run, *sources.background),
+        close=(server.close, runs.close, *sources.close, publisher.close, postgres.close, redis.close),
     )
 
 
@@ -119,10 +121,12 @@ def _require_secret(settings: ApiSettings) -> None:
 
 def _parts(
     process: ServiceContext[ApiSettings],
+    *,
     seeds: KafkaSeedPublisher,
     runs: FollowedRuns,
     postgres: Postgres,
     redis: Redis,
+    sources: SourceServices,
 ) -> ApiParts:
     settings = process.settings
     submission = SeedSubmission(
@@ -148,6 +152,7 @@ def _parts(
             now_seconds=lambda: process.clock.now().timestamp(),
         ),
         Idempotency(RedisIdempotencyRecords(redis), settings.max_body_bytes),
+        sources.parts,
         version=version("strider-api"),
     )
 

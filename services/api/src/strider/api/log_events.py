@@ -16,6 +16,13 @@ RUN_STATES_PAUSED: Final = warning(
 API_REQUEST_FAILED: Final = error(
     "API request failed", "A route raised; the client received 500 without details."
 )
+SOURCE_EVENTS_WAIT: Final = warning(
+    "Source events wait",
+    "Events about sources cannot be read or handled now; they are read again when the dependency responds.",
+)
+SOURCE_EVENT_INVALID: Final = warning(
+    "Source event invalid", "A message in the stream of source events is no event; it was skipped."
+)
 RESPONSE_NOT_KEPT: Final = warning(
     "Response not kept",
     "Redis did not respond after a request with an Idempotency-Key: the same request is refused for a "

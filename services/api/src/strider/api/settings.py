@@ -4,11 +4,38 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 
 from strider.crawl.settings import CrawlServiceSettings
-from strider.runtime.settings.base import AuthSettings, HeadersSettings, OwnerSettings
-from strider.runtime.settings.types import EnvironmentVariable, PositiveSeconds
+from strider.crawl.sources.documents import MAX_INTERVAL_MINUTES
+from strider.runtime.settings.base import AuthSettings, HeadersSettings, OwnerSettings, SettingsArea
+from strider.runtime.settings.types import EnvironmentVariable, PositiveSeconds, SecretUrl, WebUrl
+
+
+class SourceManagerSettings(SettingsArea):
+    """A source-manager: another service that has the list of websites to watch."""
+
+    PREFIX: ClassVar[str] = "CRAWLER_SOURCES_API_"
+
+    enabled: bool = False
+    """Whether its sources are imported, by the synchronisation of enabled sources and on events."""
+    url: WebUrl = SecretUrl("http://localhost:8050/api/v1/sources")
+    """Where it lists its sources; one source is below that, by its id. Another API of this kind will do."""
+    token: SecretStr = SecretStr("")
+    """Token that it wants as `Authorization: Bearer …`; empty: none."""
+    interval_minutes: Annotated[int, Field(ge=0, le=MAX_INTERVAL_MINUTES)] = 360
+    """How often an imported source is crawled that names no interval of its own; 0: on command only."""
+
+
+class SourceEventsSettings(SettingsArea):
+    """Events in Redis about sources that were enabled or disabled elsewhere."""
+
+    PREFIX: ClassVar[str] = "REDIS_EVENTS_"
+
+    enabled: bool = False
+    """Whether they are read: they create, pause and resume jobs."""
+    stream: Annotated[str, Field(min_length=1, max_length=200)] = "source-events"
+    """Stream that they are in, at REDIS_URL."""
 
 
 class ApiSettings(CrawlServiceSettings):
@@ -18,6 +45,8 @@ class ApiSettings(CrawlServiceSettings):
 
     owner: OwnerSettings = OwnerSettings()
     headers: HeadersSettings = HeadersSettings()
+    source_manager: SourceManagerSettings = SourceManagerSettings()
+    source_events: SourceEventsSettings = SourceEventsSettings()
     auth: AuthSettings = AuthSettings()
     host: str = "127.0.0.1"
     """Address to listen on."""

@@ -29,6 +29,23 @@ def sources(*saved: SourceSaved, by_domain: bool = False) -> SourceOverrides:
     return made
 
 
+def test_an_older_version_never_replaces_a_newer_one() -> None:
+    """Nor brings a source back that was deleted; records without a version apply as they come."""
+    known = sources(
+        a_source(delay_seconds=3.0, version=3),
+        a_source(delay_seconds=2.0, version=2),
+        a_source("t", "https://t.test/", delay_seconds=1.0),
+        a_source("t", "https://t.test/", delay_seconds=4.0),
+    )
+    assert known.get("www.a.test") == HostOverrides(3_000, 1)
+    assert known.get("t.test") == HostOverrides(4_000, 1)
+
+    known.apply("s", None)
+    known.apply("s", a_source(version=3, delay_seconds=3.0))
+
+    assert known.get("www.a.test") is None
+
+
 SLOW = a_source(delay_seconds=5.0)
 
 

@@ -3002,7 +3002,7 @@ class SeedSubmitted:
 class SourceSaved:
     """A website to watch: its latest state, by source id. A tombstone deletes it."""
 
-    SCHEMA_NAME: ClassVar[str] = "source-saved.v1"
+    SCHEMA_NAME: ClassVar[str] = "source-saved.v2"
     source_id: str
     """Name of the source; never given twice."""
     name: str
@@ -3059,6 +3059,9 @@ class SourceSaved:
     """When it was saved last, in milliseconds since 1970."""
     updated_by: str = ""
     """Who saved it last."""
+    version: int = 0
+    """Counts its changes from 1: a record with a lower version than the one that is known is out of date.
+    0 in records that were saved without it."""
 
     def to_record(self) -> dict[str, Any]:
         """Return the values as Avro writes them."""
@@ -3091,6 +3094,7 @@ class SourceSaved:
             "created_at_ms": self.created_at_ms,
             "updated_at_ms": self.updated_at_ms,
             "updated_by": self.updated_by,
+            "version": self.version,
         }
 
     @classmethod
@@ -3125,6 +3129,7 @@ class SourceSaved:
             record["created_at_ms"],
             record["updated_at_ms"],
             record["updated_by"],
+            record["version"],
         )
 
 
@@ -3290,7 +3295,7 @@ EVENTS: Final[Mapping[str, type[Any]]] = {
     "page-validated.v1": PageValidated,
     "schema-declared.v1": SchemaDeclared,
     "seed-submitted.v3": SeedSubmitted,
-    "source-saved.v1": SourceSaved,
+    "source-saved.v2": SourceSaved,
     "tally-kept.v1": TallyKept,
     "urls-decided.v1": UrlsDecided,
     "verdict.v1": Verdict,

@@ -1238,12 +1238,12 @@ SEEDS_SUBMITTED: Final[Topic[SeedSubmitted]] = Topic(
 SOURCES: Final[Topic[SourceSaved]] = Topic(
     name="sources",
     value=SourceSaved,
-    schema_name="source-saved.v1",
+    schema_name="source-saved.v2",
     description="Websites to watch, latest state by source.",
     partitioner="key",
     cleanup="compact",
-    writers=("person",),
-    readers=("scheduler", "person"),
+    writers=("api", "person"),
+    readers=("scheduler", "api", "person"),
     max_bytes=262_144,
     partitions=1,
     compression="zstd",
@@ -1258,11 +1258,11 @@ SOURCES: Final[Topic[SourceSaved]] = Topic(
     key_of=_key_of_sources,
     read_by=(
         TopicReader("scheduler", mode="table"),
+        TopicReader("api", mode="table"),
         TopicReader("person", mode="table"),
     ),
     transactional=False,
     key_name="source_id",
-    planned_writers=("api",),
 )
 """Websites to watch, latest state by source."""
 

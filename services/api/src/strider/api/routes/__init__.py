@@ -5,6 +5,7 @@ GET  /api/v1/pages · /api/v1/decisions ─▶ query ─▶ crawled_pages · url
 POST /api/v1/frontier/recover ─▶ leases in Redis
 GET  /api/v1/runs/{id} ─▶ job-commands · job-events · counts in Redis
 POST /api/v1/runs/{id}/close · pause · resume · cancel ─▶ job-commands
+/api/v1/sources ─▶ sources ─▶ sources; POST /api/v1/admin/sync-enabled-sources ─▶ jobs
 GET  /health
 """
 
@@ -16,7 +17,7 @@ from typing import Final
 
 from fastapi import FastAPI, Response
 
-from strider.contracts.generated.topics import JOB_COMMANDS, SEEDS_OWNED, SEEDS_SUBMITTED
+from strider.contracts.generated.topics import JOB_COMMANDS, SEEDS_OWNED, SEEDS_SUBMITTED, SOURCES
 
 from .aliases import serve_aliases
 from .auth import TokenVerifier, check_roles
@@ -27,6 +28,7 @@ from .pages import ReadModels, decision_routes, page_routes
 from .problem_details import install_problem_handlers
 from .runs import RunStates, run_routes
 from .seeds import SeedLimits, SeedPublisher, SeedSubmission, seed_routes, seed_schema
+from .sources import SourceParts, admin_routes, source_routes
 
 __all__ = [
     "PRODUCES",
@@ -40,12 +42,13 @@ __all__ = [
     "SeedLimits",
     "SeedPublisher",
     "SeedSubmission",
+    "SourceParts",
     "TokenVerifier",
     "build_app",
 ]
 
 CONSUMES: Final = ()
-PRODUCES: Final = (JOB_COMMANDS, SEEDS_OWNED, SEEDS_SUBMITTED)
+PRODUCES: Final = (JOB_COMMANDS, SEEDS_OWNED, SEEDS_SUBMITTED, SOURCES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ class ApiParts:
     condition: ReadinessReport
     tokens: TokenVerifier
     idempotency: Idempotency
+    sources: SourceParts
     version: str
 
 
@@ -81,6 +85,8 @@ def build_app(parts: ApiParts) -> FastAPI:
     app.include_router(run_routes(parts.runs))
     app.include_router(page_routes(parts.records))
     app.include_router(decision_routes(parts.records))
+    app.include_router(source_routes(parts.sources))
+    app.include_router(admin_routes(parts.sources))
     serve_aliases(app)
     _serve_contract(app)
     check_roles(app)

@@ -81,6 +81,7 @@ def problem(status: int) -> dict[str, Any]:
     title = HTTPStatus(status).phrase
     return {"type": "about:blank", "title": title, "status": status, "detail": _DETAILS.get(status, title)}
 
+
 RUN: Final[dict[str, Any]] = {
     "execution_id": "spring",
     "job_id": "news",

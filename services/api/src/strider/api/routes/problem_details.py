@@ -13,16 +13,21 @@ from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
 from starlette.requests import ClientDisconnect
+from starlette.routing import compile_path
 
 from strider.api import log_events
 from strider.api.core import InvalidBodyError, InvalidCursorError, InvalidFilterError
 from strider.messaging.errors import Unavailable
 from strider.runtime.observability.logging import logger
 from strider.runtime.settings.loader import validation_message
+from strider.storage.errors import StoreRejected
 
 MEDIA_TYPE: Final = "application/problem+json"
 RETRY_AFTER_SECONDS: Final = 5
+NOT_MIGRATED: Final = frozenset({"42P01", "42703", "42501"})
+"""States of PostgreSQL: no such table or column, or no right to it."""
 
 _log = logger("api")
 
@@ -91,6 +96,13 @@ def install_problem_handlers(app: FastAPI) -> None:
         )
         return unavailable(failure)
 
+    @app.exception_handler(StoreRejected)
+    async def _rejected(request: Request, failure: StoreRejected) -> Response:
+        if failure.code not in NOT_MIGRATED:
+            return await _fault(request, failure)
+        raised = Unavailable(failure.part, f"{failure.detail}; run: strider migrate up")
+        return await _unavailable(request, raised)
+
     @app.exception_handler(404)
     async def _unknown(request: Request, _failure: Exception) -> Response:
         return problem(404, f"there is nothing at {request.url.path[:200]}; see /openapi.json")
@@ -98,7 +110,9 @@ def install_problem_handlers(app: FastAPI) -> None:
     @app.exception_handler(405)
     async def _method(request: Request, failure: Exception) -> Response:
         detail = f"{request.method[:20]} is not allowed for {request.url.path[:200]}"
-        return problem(405, detail, headers=getattr(failure, "headers", None))
+        headers = getattr(failure, "headers", None) or {}
+        allowed = _methods_of(request)
+        return problem(405, detail, headers={**headers, "Allow": ", ".join(allowed)} if allowed else headers)
 
     _install_callers_mistakes(app)
 
@@ -106,6 +120,16 @@ def install_problem_handlers(app: FastAPI) -> None:
     async def _fault(request: Request, failure: Exception) -> Response:
         _log.emit(log_events.API_REQUEST_FAILED, path=request.url.path, exc_info=failure)
         return problem(500, "internal error; see the log of the API")
+
+
+def _methods_of(request: Request) -> list[str]:
+    """Return the methods of a path, which may have a route for each; of the first path that fits."""
+    routes = [
+        (str(route.path), route.methods or ())
+        for route in iter_route_contexts(request.app.routes)
+        if compile_path(str(route.path))[0].match(request.url.path)
+    ]
+    return sorted({method for path, methods in routes if path == routes[0][0] for method in methods})
 
 
 def _install_callers_mistakes(app: FastAPI) -> None:

@@ -54,6 +54,12 @@ def seed_schema() -> dict[str, Any]:
     }
 
 
+def described_field(event: type[Any], name: str, *, is_required: bool) -> dict[str, Any]:
+    """Return the schema of one field of an event, as a request has it."""
+    found = _described(get_type_hints(event)[name])
+    return found if is_required else _or_null(found)
+
+
 def _or_null(described: dict[str, Any]) -> dict[str, Any]:
     """Null stands for the default, in every field that has one."""
     return described if "anyOf" in described else {"anyOf": [described, {"type": "null"}]}

@@ -3,6 +3,9 @@
 A source applies to the hosts of its start URLs, and to the hosts and domains that it names. Its delay and its
 number of concurrent requests replace those of crawl specs; robots.txt may still ask for a longer delay. Where
 several sources apply to a host group, the most careful value of each setting holds.
+
+Records of a source may come in another order than it was saved in: one with a lower version than the latest
+is ignored.
 """
 
 from __future__ import annotations
@@ -35,9 +38,18 @@ class SourceOverrides:
         self._by_domain = by_domain
         self._saved: dict[str, tuple[frozenset[str], HostOverrides]] = {}
         self._by_name: dict[str, HostOverrides] = {}
+        self._versions: dict[str, int] = {}
+        """Latest version of each source, also of those that were deleted."""
 
     def apply(self, source_id: str, source: SourceSaved | None) -> frozenset[str]:
         """Apply a source, None where it was deleted; return the names it applies to, or did until now."""
+        if source is not None and source.version:
+            if source.version < self._versions.get(source_id, 0):
+                return frozenset()
+            self._versions[source_id] = source.version
+        elif source is None and source_id in self._versions:
+            # An id is never given twice: no record that comes after the deletion is one of a newer version.
+            self._versions[source_id] += 1
         names, _ = self._saved.pop(source_id, (frozenset(), None))
         if source is not None:
             own = names_of_source(source, by_domain=self._by_domain)

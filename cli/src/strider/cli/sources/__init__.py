@@ -1,0 +1,1 @@
+"""The record of sources for commands, and fields as they are typed."""

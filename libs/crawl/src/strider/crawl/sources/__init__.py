@@ -1,0 +1,1 @@
+"""Sources: the rules about their fields, and the crawl specs of their runs."""

@@ -1,0 +1,1 @@
+"""Sources: their record in PostgreSQL, its publication, and the jobs that follow."""
