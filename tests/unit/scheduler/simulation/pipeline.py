@@ -188,6 +188,7 @@ class SimulatedPipeline:
             verdict="valid",
             settled_at_ms=1,
             url=request.url,
+            raw_hash=request.url_key[::-1],
             text_hash="t",
             status=answer.status,
             total_us=round(answer.seconds * 1_000_000),

@@ -90,6 +90,9 @@ class ClosedEntry(NamedTuple):
     is_forgotten: bool = False
     discovered_at_ms: int = 0
     """When it was accepted; only of seeds."""
+    raw_hash: str = ""
+    text_hash: str = ""
+    """Hashes of its page; only of seeds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from strider.contracts.generated.topics import FRONTIER, JOB_COMMANDS, JOB_EVENT
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
 from strider.messaging.inprocess import simulate
 from strider.messaging.ports import Record
-from strider.scheduler.core.runs.ending_runs import proving_shard
+from strider.scheduler.core.runs.ending_runs import proving_shard, start_page_fields, start_pages_of
 from strider.scheduler.loops.run_endings import RAW_RUNS_PER_PASS
 from tests.unit.scheduler.simulation.checks import check_politeness, check_visits
 from tests.unit.scheduler.simulation.commands import a_command
-from tests.unit.scheduler.simulation.pipeline import SHARDS
+from tests.unit.scheduler.simulation.pipeline import SHARDS, key_of_url
 from tests.unit.scheduler.simulation.web import Host, Page, Web, a_web
 from tests.unit.scheduler.simulation.world import SEEDS_GROUP, SPEC, SchedulerInstance, SimulatedWorld
 
@@ -91,10 +91,20 @@ class EndingWorld(SimulatedWorld):
         assert {name: end.counts[name] for name in outcomes} == dict(outcomes)
         assert end.counts["accepted"] >= len(entries)
         assert end.bytes == sum(entry.body_bytes for entry in entries)
+        assert _start_pages_of(end) == sorted(
+            (entry.url_key, entry.raw_hash, "t")
+            for entry in entries
+            if entry.seed_token and entry.reason in {"settled", "not_modified", "rejected"}
+        )
         return end
 
     def last_records(self) -> list[EntryRecorded]:
         return list({entry.url_key: entry for entry in self.published(FRONTIER)}.values())
+
+
+def _start_pages_of(end: JobEvent) -> list[tuple[str, str, str]]:
+    assert end.start_pages == len(end.start_url_keys)
+    return list(zip(end.start_url_keys, end.start_raw_hashes, end.start_text_hashes, strict=True))
 
 
 async def kill_schedulers(world: EndingWorld, chance: random.Random) -> None:
@@ -178,6 +188,29 @@ def test_the_end_has_the_counts_of_the_run() -> None:
     end = simulate(scenario())
     assert (end.pages, end.job_id, end.state_after) == (4, "job", "completed")
     assert end.counts == {"accepted": 5, "settled": 4, "not_found": 1}
+    home = key_of_url(f"http://{SITE}/")
+    assert _start_pages_of(end) == [(home, home[::-1], "t")]
+
+
+def test_start_pages_that_failed_are_not_in_the_end_of_the_run() -> None:
+    """And of more than are listed it has one hash, which is the same for the same pages in any order."""
+    homes = [f"http://{SITE}/{number}" for number in range(70)]
+    pages = {url: Page(url) for url in homes} | {homes[0]: Page(homes[0], "missing")}
+
+    async def scenario(starts: list[str]) -> JobEvent:
+        world = EndingWorld(Web({SITE: Host(SITE)}, pages, tuple(starts)))
+        await world.begin_seeds()
+        scheduler = world.start()
+        await world.send_seeds(*world.web.starts)
+        await world.command("close")
+        end = await world.until_ended()
+        await scheduler.stop()
+        return end
+
+    end, again, other = (simulate(scenario(urls)) for urls in (homes, homes[::-1], homes[:-1]))
+    assert (end.counts["not_found"], end.start_pages, len(end.start_url_keys)) == (1, 69, 1)
+    assert start_page_fields(start_pages_of(end)) == start_page_fields(start_pages_of(again))
+    assert end.start_url_keys != other.start_url_keys
 
 
 def test_a_run_that_is_not_closed_does_not_end() -> None:

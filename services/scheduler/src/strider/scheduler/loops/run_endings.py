@@ -25,6 +25,7 @@ from strider.messaging.ports import Clock, epoch_ms
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler import log_events
+from strider.scheduler.core.runs.commands import command_record
 from strider.scheduler.core.runs.completion import ShardRunCount
 from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.core.runs.ending_runs import (
@@ -213,7 +214,7 @@ class RunEndingLoop:
             if shard in self._owned_shards() and shard.epoch == epochs[shard.number]:
                 ended += await self._publish_ends(shard, by_shard[shard.number])
         # Retention deletes them from job-events.
-        await self._publisher.publish([Publish(JOB_COMMANDS, each) for each in ended])
+        await self._publisher.publish([Publish(JOB_COMMANDS, command_record(each)) for each in ended])
         await self._catch_up()
 
     async def _publish_ends(self, shard: OwnedShard, runs: Iterable[EndingRun]) -> Sequence[JobEvent]:

@@ -65,6 +65,15 @@ def with_command_id(event: JobEvent) -> JobEvent:
     )
 
 
+def command_record(event: JobEvent) -> JobEvent:
+    """Return a command or fact as job-commands keeps it: without start pages, as every scheduler holds all
+    records in memory for months.
+    """
+    return replace(
+        with_command_id(event), start_pages=0, start_url_keys=(), start_raw_hashes=(), start_text_hashes=()
+    )
+
+
 def exhausted_budget_event(execution_id: str, crawl_spec_id: str, measure: str, *, now_ms: int) -> JobEvent:
     """Return the fact that a budget is used up."""
     return with_command_id(
@@ -99,7 +108,7 @@ class CommandTable:
 
     def note_unrecorded(self, event: JobEvent) -> None:
         """Keep a command or fact to be recorded, unless a record about the same subject exists."""
-        kept = with_command_id(event)
+        kept = command_record(event)
         if event.what in _KEPT_KINDS and kept.event_id not in self._recorded:
             self._unrecorded[kept.event_id] = kept
 
