@@ -17,9 +17,10 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.generated.topics import JOB_EVENTS
-from strider.scheduler.core.runs.commands import CommandTable, command_record, with_command_id
+from strider.crawl.runs.commands import command_record, with_command_id
+from strider.crawl.runs.control import RunControl, RunState
+from strider.scheduler.core.runs.commands import CommandTable
 from strider.scheduler.core.runs.completion import ShardRunCount
-from strider.scheduler.core.runs.control import RunControl, RunState
 from strider.scheduler.core.runs.ending_runs import (
     NO_ROUND,
     CountRound,

@@ -19,15 +19,15 @@ from typing import Final
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.generated.topics import JOB_COMMANDS, JOB_EVENTS
 from strider.contracts.seed_names import is_raw_name
+from strider.crawl.runs.commands import command_record
+from strider.crawl.runs.control import RunControl
 from strider.messaging.effects import Publish
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock, epoch_ms
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler import log_events
-from strider.scheduler.core.runs.commands import command_record
 from strider.scheduler.core.runs.completion import ShardRunCount
-from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.core.runs.ending_runs import (
     NO_ROUND,
     NO_TALLY,

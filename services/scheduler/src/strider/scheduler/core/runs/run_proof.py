@@ -14,10 +14,10 @@ from typing import Final
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.enums import JobState
 from strider.contracts.generated.events import JobEvent
+from strider.crawl.runs.commands import with_command_id
+from strider.crawl.runs.control import RunControl
 
-from .commands import with_command_id
 from .completion import CompletionObservation, CompletionPhase, CompletionProof, Offsets
-from .control import RunControl
 from .ending_runs import (
     ACCEPTED_COUNT,
     NO_ROUND,
