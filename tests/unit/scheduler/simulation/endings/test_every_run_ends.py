@@ -107,8 +107,16 @@ async def stop_pipeline(world: EndingWorld) -> Callable[[], Awaitable[None]]:
     return start
 
 
-@pytest.mark.parametrize("seconds", [0.5, 6.0], ids=["at-its-seeds", "in-the-middle"])
-@pytest.mark.parametrize("stop", [stop_schedulers, stop_intake, stop_pipeline])
+@pytest.mark.parametrize(
+    ("stop", "seconds"),
+    [
+        pytest.param(stop_schedulers, 0.5, id="schedulers-at-its-seeds"),
+        pytest.param(stop_schedulers, 6.0, id="schedulers-in-the-middle"),
+        pytest.param(stop_intake, 0.5, id="link-ingestion-at-its-seeds"),
+        pytest.param(stop_pipeline, 0.5, id="pipeline-at-its-seeds"),
+        pytest.param(stop_pipeline, 6.0, id="pipeline-in-the-middle"),
+    ],
+)
 @pytest.mark.fault("F1", part="each service dead for an hour while a run ends, simulated")
 def test_a_service_that_is_dead_for_an_hour_delays_the_end_and_brings_none_about(
     stop: Callable[[EndingWorld], Awaitable[Callable[[], Awaitable[None]]]], seconds: float
