@@ -33,6 +33,7 @@ from .pages import Cursor, Limit, only
 from .problem_details import ProblemError, read_request_body
 from .response_models import problems
 from .seeds import described_field
+from .source_models import SourceDetail, SourceList, SyncReport
 
 MAX_BODY_BYTES: Final = 512 * 1024
 MAX_FAULTS: Final = 20
@@ -106,6 +107,7 @@ def source_routes(parts: SourceParts) -> APIRouter:
 def _add_reading(router: APIRouter, parts: SourceParts) -> None:
     @router.get(
         "/api/v1/sources",
+        response_model=SourceList,
         responses=problems(401, 422, 503),
         dependencies=[Depends(only("enabled", "name", "limit", "cursor"))],
     )
@@ -122,7 +124,11 @@ def _add_reading(router: APIRouter, parts: SourceParts) -> None:
         )
         return core.source_list(await parts.editor.store.find(query), limit)
 
-    @router.get("/api/v1/sources/{source_id}", responses=problems(401, 404, 503))
+    @router.get(
+        "/api/v1/sources/{source_id}",
+        response_model=SourceDetail,
+        responses=problems(401, 404, 503),
+    )
     async def source(source_id: str) -> Response:
         """Return a source; its version is the ETag."""
         with reported_faults():
@@ -133,6 +139,7 @@ def _add_saving(router: APIRouter, parts: SourceParts) -> None:
     @router.post(
         "/api/v1/sources",
         status_code=201,
+        response_model=SourceDetail,
         responses=problems(401, 409, 413, 415, 422, 503),
         openapi_extra=_body(source_schema(), {"name": "Example", "url": "https://example.org/"}),
     )
@@ -144,6 +151,7 @@ def _add_saving(router: APIRouter, parts: SourceParts) -> None:
 
     @router.put(
         "/api/v1/sources/{source_id}",
+        response_model=SourceDetail,
         responses=problems(401, 404, 409, 412, 413, 415, 422, 503),
         openapi_extra=_body(source_schema(), {"name": "Example", "url": "https://example.org/"}),
     )
@@ -156,6 +164,7 @@ def _add_saving(router: APIRouter, parts: SourceParts) -> None:
 
     @router.patch(
         "/api/v1/sources/{source_id}",
+        response_model=SourceDetail,
         responses=problems(401, 404, 409, 412, 413, 415, 422, 503),
         openapi_extra=_body(source_schema(required=()), {"max_depth": 2}),
     )
@@ -185,6 +194,7 @@ def _add_switching(router: APIRouter, parts: SourceParts) -> None:
 
     @router.post(
         "/api/v1/sources/{source_id}/enable",
+        response_model=SourceDetail,
         responses=problems(401, 404, 412, 415, 422, 503),
         openapi_extra=_NO_FIELDS,
     )
@@ -194,6 +204,7 @@ def _add_switching(router: APIRouter, parts: SourceParts) -> None:
 
     @router.post(
         "/api/v1/sources/{source_id}/disable",
+        response_model=SourceDetail,
         responses=problems(401, 404, 412, 415, 422, 503),
         openapi_extra=_NO_FIELDS,
     )
@@ -229,6 +240,7 @@ def admin_routes(parts: SourceParts) -> APIRouter:
 
     @router.post(
         "/api/v1/admin/sync-enabled-sources",
+        response_model=SyncReport,
         responses=problems(401, 403, 413, 415, 422, 503),
         openapi_extra=_body(
             {
