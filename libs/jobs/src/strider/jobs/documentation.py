@@ -1,4 +1,4 @@
-"""The generated blocks of docs/jobs.md: diagram and table of states, and curves of intervals."""
+"""Generated blocks of docs/jobs.md: the states, and curves of intervals."""
 
 from __future__ import annotations
 
