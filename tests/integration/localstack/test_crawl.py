@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from strider.localstack.plan.services import find_services
-from strider.localstack.plan.stack_keys import HEADERS_KEY, OWNER_KEY
+from strider.localstack.plan.stack_keys import HEADERS_KEY, JWT_SECRET, OWNER_KEY, StackKey
 from strider.testing.site import SiteShape, serve_site
 from strider.testing.temp_dirs import temp_server_directory
 from tests.e2e.hostile_producer.attackers import PAGE, attacker_site, robots_allowing
@@ -54,20 +54,20 @@ def test_a_seed_from_the_command_line_comes_out_of_the_api(ring: Command, tmp_pa
         assert pages_of(ring)[url] == "news", "signed with the key of the stack: its names are an owner's"
 
 
-def test_the_owner_key_is_private_and_given_to_two_services(ring: Command) -> None:
+@pytest.mark.parametrize("key", [OWNER_KEY, JWT_SECRET], ids=lambda key: key.variable)
+def test_a_key_is_private_and_given_to_the_services_that_use_it(ring: Command, key: StackKey) -> None:
     """Other services handle what strangers write; the file is readable for its user alone."""
-    file = OWNER_KEY.path(ring.home)
-    key = file.read_text().strip()
+    file, text = key.path(ring.home), key.read(ring.home)
     holders = {
         each.name
         for each in ring.state().processes
-        if each.pid and f"STRIDER_OWNER_KEY={key}".encode() in environment_of(each.pid).split(b"\0")
+        if each.pid and f"{key.variable}={text}".encode() in environment_of(each.pid).split(b"\0")
     }
 
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert len(key) == 64
-    assert holders == {"api", "link-ingestion"}
-    assert key not in ring.logs()
+    assert len(text) == 64
+    assert holders == key.services
+    assert text not in ring.logs()
 
 
 @pytest.mark.fault("A7", part="strider up")
