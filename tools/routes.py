@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, Final, cast
 
 from strider.api.routes import ApiParts, build_app
@@ -14,7 +15,7 @@ def table() -> str:
     """Render every route that the OpenAPI document describes."""
     # The description of a route needs none of the parts that serve it.
     parts = cast("Any", ApiParts)(
-        seeds=None, records=None, leases=None, condition=None, tokens=None, idempotency=None, version="0"
+        **dict.fromkeys(field.name for field in fields(ApiParts)) | {"version": "0"}
     )
     app = build_app(parts)
     roles = {(method, path): role for method, path, role in route_roles(app)}

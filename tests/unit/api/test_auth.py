@@ -17,7 +17,7 @@ from strider.testing.callers import JWT_SECRET, bearer
 
 from .world import JSON, KEY, World, client_of, problem_of
 
-ADMINS_ROUTES = {("POST", "/api/v1/frontier/recover")}
+ADMINS_ROUTES = {("POST", "/api/v1/frontier/recover"), ("POST", "/api/v1/scheduler/rebalance")}
 """S3.17.13; every other route is a user's."""
 
 
@@ -82,7 +82,9 @@ async def test_every_route_refuses_a_request_without_a_valid_token(
     headers = {} if authorization is None else {"authorization": authorization}
     guarded = [(method, path) for method, path, role in routes_of(world) if role]
     guarded += [
-        ("POST" if "recover" in alias else "GET", alias) for alias in ALIASES if "health" not in alias
+        ("POST" if alias.endswith(("recover", "force-run")) else "GET", alias)
+        for alias in ALIASES
+        if "health" not in alias
     ]
     async with client_of(world.parts(), {}) as client:
         answers = [

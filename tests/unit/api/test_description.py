@@ -23,6 +23,8 @@ async def test_every_response_has_an_example_that_fits_its_schema(client: httpx.
     found = list(responses_of(document))
 
     for route, status, response in found:
+        if status == "204":
+            continue
         ((kind, content),) = response["content"].items()
         schema = content["schema"]
         if status in SUCCESSES:
@@ -35,5 +37,6 @@ async def test_every_response_has_an_example_that_fits_its_schema(client: httpx.
             assert (kind, example["status"]) == ("application/problem+json", int(status)), route
         jsonschema.validate(example, {**schema, "components": document["components"]})
     assert {status for _, status, _ in found} == {
-        *("200", "202", "401", "403", "404", "409", "413", "415", "422", "503")
+        *("200", "201", "202", "204"),
+        *("401", "403", "404", "409", "412", "413", "415", "422", "503"),
     }

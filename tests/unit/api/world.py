@@ -14,6 +14,7 @@ from strider.api.core import RequestRecord, SqlQuery, read_record, write_record
 from strider.api.routes import (
     ApiParts,
     Idempotency,
+    JobRules,
     SeedLimits,
     SeedSubmission,
     TokenVerifier,
@@ -27,6 +28,8 @@ from strider.contracts.owner_signature import SenderRole
 from strider.storage.encryption import HeaderCipher
 from strider.testing.callers import JWT_SECRET, bearer
 from strider.urls import url_hash, url_key_of
+
+from .jobs.memory_store import KeptRunCommands, MemoryJobs
 
 CODEC = Codec(SchemaStore.bundled())
 NOW_MS = 1_700_000_000_000
@@ -120,6 +123,8 @@ class World:
     door: KeptDoor = field(default_factory=KeptDoor)
     records: GivenRecords = field(default_factory=GivenRecords)
     leases: GivenLeases = field(default_factory=GivenLeases)
+    jobs: MemoryJobs = field(default_factory=MemoryJobs)
+    runs: KeptRunCommands = field(default_factory=KeptRunCommands)
     condition: GivenCondition = field(default_factory=GivenCondition)
     responses: KeptResponses = field(default_factory=KeptResponses)
     handling_seconds: float = 60.0
@@ -138,6 +143,9 @@ class World:
             submission,
             self.records,
             self.leases,
+            self.jobs,
+            JobRules(200_000, allow_private=False),
+            self.runs,
             self.condition,
             TokenVerifier(JWT_SECRET, now_seconds=time.time),
             Idempotency(self.responses, max_body_bytes=2_000, handling_seconds=self.handling_seconds),

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.contracts.owner_signature import SenderRole
 from strider.frontier.redis.admin import ShardAdmin
+from strider.jobs.postgres.store import PostgresJobStore
 from strider.messaging.errors import StartRefused
 from strider.messaging.ports import epoch_ms
 from strider.runtime.observability import log_events
@@ -22,6 +23,7 @@ from strider.storage.redis import Redis, connect, redis_options
 from .adapters import (
     ConnectionLimits,
     HttpServer,
+    KafkaRunCommands,
     KafkaSeedPublisher,
     PostgresReadModels,
     RedisIdempotencyRecords,
@@ -31,6 +33,7 @@ from .routes import (
     PRODUCES,
     ApiParts,
     Idempotency,
+    JobRules,
     SeedLimits,
     SeedSubmission,
     TokenVerifier,
@@ -58,7 +61,8 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
         chance=process.chance,
     )
     redis = connect(redis_options(settings.redis))
-    parts = _parts(process, seeds, postgres, redis)
+    runs = KafkaRunCommands(publisher, process.clock)
+    parts = _parts(process, seeds, runs, postgres=postgres, redis=redis)
     server = HttpServer(
         build_app(parts), host=settings.host, port=settings.port, limits=_connection_limits(settings)
     )
@@ -99,7 +103,12 @@ def _require_secret(settings: ApiSettings) -> None:
 
 
 def _parts(
-    process: ServiceContext[ApiSettings], seeds: KafkaSeedPublisher, postgres: Postgres, redis: Redis
+    process: ServiceContext[ApiSettings],
+    seeds: KafkaSeedPublisher,
+    runs: KafkaRunCommands,
+    *,
+    postgres: Postgres,
+    redis: Redis,
 ) -> ApiParts:
     settings = process.settings
     submission = SeedSubmission(
@@ -118,6 +127,9 @@ def _parts(
         submission,
         PostgresReadModels(postgres),
         RedisLeaseRecovery(ShardAdmin(redis), shards=settings.run.shards),
+        PostgresJobStore(postgres),
+        JobRules(settings.max_body_bytes, settings.allow_private),
+        runs,
         process.readiness,
         TokenVerifier(
             settings.auth.jwt_secret.get_secret_value(),

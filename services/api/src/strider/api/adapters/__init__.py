@@ -5,11 +5,13 @@ from .http_server import HttpServer
 from .idempotency_records import RedisIdempotencyRecords
 from .lease_recovery import RedisLeaseRecovery
 from .read_models import PostgresReadModels
+from .run_commands import KafkaRunCommands
 from .seed_publisher import KafkaSeedPublisher
 
 __all__ = [
     "ConnectionLimits",
     "HttpServer",
+    "KafkaRunCommands",
     "KafkaSeedPublisher",
     "PostgresReadModels",
     "RedisIdempotencyRecords",

@@ -11,6 +11,7 @@ from .filters import (
     host_filter,
     key_filter,
     read_cursor,
+    text_fault,
     text_filter,
     time_filter,
     url_to_key,
@@ -26,7 +27,16 @@ from .idempotency import (
     write_record,
 )
 from .queries import DECISION_COLUMNS, SqlQuery, decisions_query, page_query, pages_query
-from .seeds import BAD_SEED, InvalidBodyError, SeedDocument, SeedResult, read_body, refused, validate_seed
+from .seeds import (
+    BAD_SEED,
+    InvalidBodyError,
+    SeedDocument,
+    SeedResult,
+    crawlable_url,
+    read_body,
+    refused,
+    validate_seed,
+)
 from .serializers import decision_view, page_view
 
 __all__ = [
@@ -45,6 +55,7 @@ __all__ = [
     "SeedResult",
     "SqlQuery",
     "check_names",
+    "crawlable_url",
     "decision_view",
     "decisions_query",
     "fingerprint_of",
@@ -59,6 +70,7 @@ __all__ = [
     "read_record",
     "refused",
     "scope_of",
+    "text_fault",
     "text_filter",
     "time_filter",
     "url_to_key",

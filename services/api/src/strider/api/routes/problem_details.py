@@ -7,13 +7,15 @@ to change. No internal details are exposed.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
 from starlette.requests import ClientDisconnect
+from starlette.routing import compile_path
 
 from strider.api import log_events
 from strider.api.core import InvalidBodyError, InvalidCursorError, InvalidFilterError
@@ -52,6 +54,12 @@ def problem(
         **members,
     }
     return Response(json.dumps(document), status, dict(headers or {}), MEDIA_TYPE)
+
+
+def field_problem(faults: Sequence[tuple[str, str]], *, status: int = 422) -> Response:
+    """Return the document about refused fields or parameters, each with its fault."""
+    errors = [{"field": field, "detail": detail} for field, detail in faults]
+    return problem(status, "; ".join(f"{field}: {detail}" for field, detail in faults), errors=errors)
 
 
 def unavailable(failure: Unavailable) -> Response:
@@ -98,7 +106,9 @@ def install_problem_handlers(app: FastAPI) -> None:
     @app.exception_handler(405)
     async def _method(request: Request, failure: Exception) -> Response:
         detail = f"{request.method[:20]} is not allowed for {request.url.path[:200]}"
-        return problem(405, detail, headers=getattr(failure, "headers", None))
+        headers = getattr(failure, "headers", None) or {}
+        allowed = _methods_of(request)
+        return problem(405, detail, headers={**headers, "Allow": ", ".join(allowed)} if allowed else headers)
 
     _install_callers_mistakes(app)
 
@@ -106,6 +116,16 @@ def install_problem_handlers(app: FastAPI) -> None:
     async def _fault(request: Request, failure: Exception) -> Response:
         _log.emit(log_events.API_REQUEST_FAILED, path=request.url.path, exc_info=failure)
         return problem(500, "internal error; see the log of the API")
+
+
+def _methods_of(request: Request) -> list[str]:
+    """Return the methods of a path, which may have a route for each; of the first path that fits."""
+    routes = [
+        (str(route.path), route.methods or ())
+        for route in iter_route_contexts(request.app.routes)
+        if compile_path(str(route.path))[0].match(request.url.path)
+    ]
+    return sorted({method for path, methods in routes if path == routes[0][0] for method in methods})
 
 
 def _install_callers_mistakes(app: FastAPI) -> None:
@@ -116,13 +136,15 @@ def _install_callers_mistakes(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(_request: Request, failure: RequestValidationError) -> Response:
-        return problem(
-            422, "; ".join(f"{error['loc'][-1]}: {validation_message(error)}" for error in failure.errors())
-        )
+        faults = [(str(error["loc"][-1]), validation_message(error)) for error in failure.errors()]
+        return field_problem(faults)
 
     @app.exception_handler(InvalidFilterError)
+    async def _filter(_request: Request, failure: InvalidFilterError) -> Response:
+        return field_problem([(failure.name, failure.detail)])
+
     @app.exception_handler(InvalidBodyError)
-    async def _bad(_request: Request, failure: Exception) -> Response:
+    async def _bad(_request: Request, failure: InvalidBodyError) -> Response:
         return problem(422, str(failure))
 
     @app.exception_handler(InvalidCursorError)
