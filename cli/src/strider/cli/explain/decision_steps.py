@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from strider.cli.output import time_text
 from strider.contracts.generated.enums import HostRecordKind
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
 from strider.frontier.redis.inspection import HostGroupSnapshot
@@ -30,7 +31,7 @@ from strider.scheduler.core.hosts.robots import (
 from strider.scheduler.core.runs.control import RunControl, RunState
 from strider.urls import host_of
 
-from .facts import delay_text, entry_fact, time_of_ms, time_text
+from .facts import delay_text, entry_fact, time_of_ms
 from .robots_wait import robots_wait_text
 
 
