@@ -669,7 +669,7 @@ JOB_COMMANDS: Final[Topic[JobEvent]] = Topic(
     description="Commands in force about jobs, runs and hosts, used-up budgets, ended runs; the latest of each kind by subject.",
     partitioner="key",
     cleanup="compact",
-    writers=("scheduler", "person", "link-ingestion"),
+    writers=("scheduler", "person", "link-ingestion", "api"),
     readers=("scheduler", "person"),
     max_bytes=65_536,
     partitions=1,
@@ -689,7 +689,6 @@ JOB_COMMANDS: Final[Topic[JobEvent]] = Topic(
     ),
     transactional=False,
     key_name="event_id",
-    planned_writers=("api",),
 )
 """Commands in force about jobs, runs and hosts, used-up budgets, ended runs; the latest of each kind by
 subject."""
