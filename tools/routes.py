@@ -14,7 +14,9 @@ METHODS: Final = ("get", "post", "put", "patch", "delete")
 def table() -> str:
     """Render every route that the OpenAPI document describes."""
     # The description of a route needs none of the parts that serve it.
-    parts = cast("Any", ApiParts)(**dict.fromkeys(each.name for each in fields(ApiParts)) | {"version": "0"})
+    parts = cast("Any", ApiParts)(
+        **dict.fromkeys(field.name for field in fields(ApiParts)) | {"version": "0"}
+    )
     app = build_app(parts)
     roles = {(method, path): role for method, path, role in route_roles(app)}
     lines = ["| route | role | what it does |", "|---|---|---|"]

@@ -18,7 +18,7 @@ from pathlib import Path
 from .sources import shipped, tracked, tree
 
 LAYERS = (
-    *("contracts", "urls", "politeness", "sites", "messaging", "runtime", "crawl"),
+    *("contracts", "urls", "politeness", "sites", "client", "messaging", "runtime", "crawl"),
     *("storage", "frontier", "jobs", "localstack", "testing"),
 )
 """Libraries from the innermost outwards; each may import only what stands before it."""
@@ -97,7 +97,7 @@ CLIENTS = {
     "redis": ("libs/storage/",),
     "obstore": ("libs/storage/",),
     "confluent_kafka": (),
-    "httpx": ("libs/messaging/", "services/api/src/strider/api/adapters/"),
+    "httpx": ("libs/messaging/", "libs/client/", "services/api/src/strider/api/adapters/"),
     "selectolax": ("services/parser/src/strider/parser/adapters/",),
     "protego": (),
     "resiliparse": ("services/parser/src/strider/parser/core/document/charsets.py",),

@@ -19,6 +19,7 @@ from .world import JSON, KEY, World, client_of, problem_of
 
 ADMINS_ROUTES = {
     ("POST", "/api/v1/frontier/recover"),
+    ("POST", "/api/v1/scheduler/rebalance"),
     ("POST", "/api/v1/admin/sync-enabled-sources"),
     ("DELETE", "/api/v1/sources/{source_id}"),
 }
@@ -86,7 +87,9 @@ async def test_every_route_refuses_a_request_without_a_valid_token(
     headers = {} if authorization is None else {"authorization": authorization}
     guarded = [(method, path) for method, path, role in routes_of(world) if role]
     guarded += [
-        ("POST" if "recover" in alias else "GET", alias) for alias in ALIASES if "health" not in alias
+        ("POST" if alias.endswith(("recover", "force-run")) else "GET", alias)
+        for alias in ALIASES
+        if "health" not in alias
     ]
     async with client_of(world.parts(), {}) as client:
         answers = [

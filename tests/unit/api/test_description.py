@@ -39,4 +39,6 @@ async def test_every_response_has_an_example_that_fits_its_schema(client: httpx.
         jsonschema.validate(example, {**schema, "components": document["components"]})
     assert {status for _, status, _ in found} == {
         *("200", "201", "202", "204", "401", "403", "404", "409", "412", "413", "415", "422", "503")
+        * ("200", "201", "202", "204"),
+        *("401", "403", "404", "409", "412", "413", "415", "422", "503"),
     }

@@ -458,6 +458,15 @@ async def test_the_contract_describes_itself(client: httpx.AsyncClient) -> None:
         "/api/v1/sources/{source_id}/enable",
         "/api/v1/sources/{source_id}/disable",
         "/api/v1/admin/sync-enabled-sources",
+        "/api/v1/jobs",
+        "/api/v1/jobs/status-counts",
+        "/api/v1/jobs/{job_id}",
+        *(f"/api/v1/jobs/{{job_id}}/{name}" for name in ("pause", "resume", "cancel", "retry")),
+        "/api/v2/jobs/{job_id}/force-run",
+        *("/api/v1/jobs/{job_id}/executions", "/api/v1/jobs/{job_id}/stats"),
+        "/api/v1/executions/{execution_id}",
+        *("/api/v1/scheduler/metrics", "/api/v1/scheduler/distribution"),
+        *("/api/v1/scheduler/rebalance", "/api/v1/scheduler/rebalance/preview"),
     }
     body = document["paths"]["/api/v1/seeds"]["post"]["requestBody"]["content"]["application/json"]
     seed = body["schema"]["anyOf"][0]

@@ -14,6 +14,7 @@ from strider.api.core import RequestRecord, RunRecord, SqlQuery, read_record, wr
 from strider.api.routes import (
     ApiParts,
     Idempotency,
+    JobRules,
     RunStates,
     SeedLimits,
     SeedSubmission,
@@ -29,6 +30,7 @@ from strider.storage.encryption import HeaderCipher
 from strider.testing.callers import JWT_SECRET, bearer
 from strider.urls import url_hash, url_key_of
 
+from .jobs.memory_store import KeptRunCommands, MemoryJobs
 from .kept_sources import KeptSources
 
 CODEC = Codec(SchemaStore.bundled())
@@ -136,6 +138,8 @@ class World:
     door: KeptDoor = field(default_factory=KeptDoor)
     records: GivenRecords = field(default_factory=GivenRecords)
     leases: GivenLeases = field(default_factory=GivenLeases)
+    jobs: MemoryJobs = field(default_factory=MemoryJobs)
+    run_commands: KeptRunCommands = field(default_factory=KeptRunCommands)
     runs: RunStates = field(default_factory=NoRuns)
     condition: GivenCondition = field(default_factory=GivenCondition)
     responses: KeptResponses = field(default_factory=KeptResponses)
@@ -156,6 +160,9 @@ class World:
             submission,
             self.records,
             self.leases,
+            self.jobs,
+            JobRules(200_000, allow_private=False),
+            self.run_commands,
             self.runs,
             self.condition,
             TokenVerifier(JWT_SECRET, now_seconds=time.time),

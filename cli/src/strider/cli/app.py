@@ -38,6 +38,8 @@ COMMANDS: Final = {
     "token": "token",
     "seeds": "seeds",
     "sources": "sources",
+    "jobs": "jobs",
+    "scheduler": "scheduler",
     "runs": "runs",
     "hosts": "hosts",
     "why": "why",

@@ -22,6 +22,13 @@ Bootstrap = Annotated[
 Dsn = Annotated[
     str, typer.Option("--dsn", metavar="DSN", hidden=True, help="The same as strider --postgres.")
 ]
+ApiUrl = Annotated[
+    str, typer.Option("--url", metavar="URL", help="The API; else STRIDER_API_URL, else the local stack's.")
+]
+ApiToken = Annotated[
+    str,
+    typer.Option("--token", metavar="TOKEN", help="Token of the API; else STRIDER_API_CLIENT_TOKEN."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AsJsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 Yes = Annotated[

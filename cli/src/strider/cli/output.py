@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
@@ -43,8 +44,13 @@ def counted(count: int, noun: str) -> str:
     """Return a count with its noun: `1 entry`, `2 entries`; of a phrase, the first word is the noun."""
     first, _, rest = noun.partition(" ")
     if count != 1:
-        first = f"{first[:-1]}ies" if first.endswith("y") else f"{first}s"
+        first = f"{first[:-1]}ies" if first.endswith("y") and first[-2] not in "aeiou" else f"{first}s"
     return f"{count} {first} {rest}".rstrip()
+
+
+def time_text(at: datetime | None) -> str:
+    """Return a time as text, in UTC."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}" if at is not None else "?"
 
 
 def json_text(

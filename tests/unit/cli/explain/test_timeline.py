@@ -22,11 +22,11 @@ from strider.cli.explain.facts import (
     output_fact,
     page_fact,
     time_of_ms,
-    time_text,
 )
 from strider.cli.explain.lookup import LookupResult
 from strider.cli.explain.subject import UrlSubject, parse_subject
 from strider.cli.explain.timeline import timeline_json, timeline_text
+from strider.cli.output import time_text
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.crawl.runs.control import FOREVER_MS
 from strider.urls import url_hash, url_key_of

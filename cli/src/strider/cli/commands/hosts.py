@@ -14,10 +14,10 @@ import typer
 
 from strider.cli.connections import BrokerTarget, run_with_broker
 from strider.cli.exit_codes import CommandExit
-from strider.cli.explain.facts import delay_text, host_fact, time_of_ms, time_text
+from strider.cli.explain.facts import delay_text, host_fact, time_of_ms
 from strider.cli.frontier.client import FrontierClient, open_frontier_client
 from strider.cli.options import AsJson, Bootstrap
-from strider.cli.output import fail, print_json, print_text
+from strider.cli.output import fail, print_json, print_text, time_text
 from strider.contracts.generated.enums import HostRecordKind
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import CrawlSpecDeclared, HostRecorded

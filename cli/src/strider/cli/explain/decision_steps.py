@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from strider.cli.output import time_text
 from strider.contracts.generated.enums import HostRecordKind
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
 from strider.crawl.runs.commands import run_state_name
@@ -31,7 +32,7 @@ from strider.scheduler.core.hosts.robots import (
 )
 from strider.urls import host_of
 
-from .facts import delay_text, entry_fact, time_of_ms, time_text
+from .facts import delay_text, entry_fact, time_of_ms
 from .robots_wait import robots_wait_text
 
 

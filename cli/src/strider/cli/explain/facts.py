@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from strider.cli.crawl.csv_cells import read_rows
-from strider.cli.output import counted
+from strider.cli.output import counted, time_text
 from strider.contracts.generated.enums import (
     BlockReason,
     DeadLetterReason,
@@ -188,11 +188,6 @@ def time_of_ms(milliseconds: int) -> datetime | None:
     if not 0 < milliseconds <= SEED_RANGES["submitted_at_ms"][1]:
         return None
     return _EPOCH + timedelta(milliseconds=milliseconds)
-
-
-def time_text(at: datetime | None) -> str:
-    """Return a time as text, in UTC."""
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}" if at is not None else "?"
 
 
 def _row_fact(kind: str, row: Mapping[str, Any], *, by: str, at: datetime, text: str) -> UrlFact:

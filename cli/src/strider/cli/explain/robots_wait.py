@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from strider.cli.output import time_text
 from strider.contracts.generated.enums import EntryState, HostRecordKind
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
 from strider.scheduler.core.hosts.robots import is_unreachable, robots_from_record, unreachable_text
 from strider.urls import origin_of
 
-from .facts import UrlFact, time_of_ms, time_text
+from .facts import UrlFact, time_of_ms
 
 
 def robots_wait_text(

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from strider.cli.output import json_text
+from strider.cli.output import json_text, time_text
 
-from .facts import UrlFact, time_text
+from .facts import UrlFact
 from .lookup import LookupResult
 from .subject import UrlSubject
 

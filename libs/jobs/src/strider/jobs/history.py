@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Final
 
+STALE_LOCK: Final = timedelta(minutes=5)
+"""Age from which a lock is that of a scheduler which has stopped."""
 KEPT_EXECUTIONS: Final = 100
 """Of each job, the newest."""
 

@@ -246,6 +246,8 @@ class ScheduleMetrics:
     """For how long the first of them is due; 0 where none is."""
     launching: int
     """Jobs whose lock is held."""
+    stale_locks_cleared: int = 0
+    """Executions of the last day that another scheduler launched, after the lock of the first was stale."""
 
 
 class SlotLoad(NamedTuple):

@@ -9,6 +9,7 @@ from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.contracts.owner_signature import SenderRole
 from strider.frontier.redis.admin import ShardAdmin
 from strider.frontier.redis.inspection import ShardInspector
+from strider.jobs.postgres.store import PostgresJobStore
 from strider.messaging.errors import StartRefused
 from strider.messaging.ports import epoch_ms
 from strider.runtime.observability import log_events
@@ -24,6 +25,7 @@ from .adapters import (
     ConnectionLimits,
     FollowedRuns,
     HttpServer,
+    KafkaRunCommands,
     KafkaSeedPublisher,
     PostgresReadModels,
     RedisIdempotencyRecords,
@@ -34,6 +36,7 @@ from .routes import (
     PRODUCES,
     ApiParts,
     Idempotency,
+    JobRules,
     SeedLimits,
     SeedSubmission,
     TokenVerifier,
@@ -63,7 +66,15 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
     redis = connect(redis_options(settings.redis))
     runs = _follow_runs(process, publisher, redis)
     sources = build_source_services(process, publisher, postgres, redis)
-    parts = _parts(process, seeds=seeds, runs=runs, postgres=postgres, redis=redis, sources=sources)
+    parts = _parts(
+        process,
+        seeds=seeds,
+        run_commands=KafkaRunCommands(publisher, process.clock),
+        runs=runs,
+        postgres=postgres,
+        redis=redis,
+        sources=sources,
+    )
     server = HttpServer(
         build_app(parts), host=settings.host, port=settings.port, limits=_connection_limits(settings)
     )
@@ -123,6 +134,7 @@ def _parts(
     process: ServiceContext[ApiSettings],
     *,
     seeds: KafkaSeedPublisher,
+    run_commands: KafkaRunCommands,
     runs: FollowedRuns,
     postgres: Postgres,
     redis: Redis,
@@ -145,6 +157,9 @@ def _parts(
         submission,
         PostgresReadModels(postgres),
         RedisLeaseRecovery(ShardAdmin(redis), shards=settings.run.shards),
+        PostgresJobStore(postgres),
+        JobRules(settings.max_body_bytes, settings.allow_private),
+        run_commands,
         runs,
         process.readiness,
         TokenVerifier(

@@ -28,3 +28,7 @@ RESPONSE_NOT_KEPT: Final = warning(
     "Redis did not respond after a request with an Idempotency-Key: the same request is refused for a "
     "minute, and then carried out again.",
 )
+RUN_CANCELLATION_DELAYED: Final = warning(
+    "Run cancellation delayed",
+    "A job was cancelled, and the broker did not take the command about its run; a scheduler publishes it.",
+)

@@ -7,7 +7,7 @@ from typing import Final
 
 from strider.contracts.generated.enums import JobState
 from strider.jobs.errors import InvalidJobField, UnknownJob
-from strider.jobs.history import KEPT_EXECUTIONS, KEPT_MS, success_rate
+from strider.jobs.history import KEPT_EXECUTIONS, KEPT_MS, STALE_LOCK, success_rate
 from strider.jobs.models import ExecutionPage, JobExecution, JobStats, ScheduleMetrics
 from strider.jobs.slots import DAY_MS
 from strider.jobs.states import ExecutionState
@@ -41,7 +41,8 @@ _STATS: Final = """
 _JOB_COUNTS: Final = "SELECT status, count(*) FROM jobs GROUP BY status"
 
 _EXECUTION_COUNTS: Final = """
-    SELECT status, count(*), sum(duration_ms)::bigint FROM job_executions
+    SELECT status, count(*), sum(duration_ms)::bigint,
+           count(*) FILTER (WHERE launched_at - started_at >= $2) FROM job_executions
      WHERE started_at >= $1 GROUP BY status
 """
 
@@ -107,11 +108,11 @@ class Reports:
 
         async def read(connection: Connection) -> ScheduleMetrics:
             jobs = await connection.fetch(_JOB_COUNTS)
-            ended = await connection.fetch(_EXECUTION_COUNTS, time_of(now_ms - DAY_MS))
+            ended = await connection.fetch(_EXECUTION_COUNTS, time_of(now_ms - DAY_MS), STALE_LOCK)
             waiting = await connection.fetchrow(_WAITING, time_of(now_ms))
             assert waiting is not None
-            counts = {status: count for status, count, _ in ended}
-            timed = {status: total or 0 for status, _, total in ended if status in {"completed", "failed"}}
+            counts = {status: count for status, count, *_ in ended}
+            timed = {status: total or 0 for status, _, total, _ in ended if status in {"completed", "failed"}}
             measured = sum(counts[status] for status in timed)
             oldest = milliseconds_of(waiting["oldest"])
             return ScheduleMetrics(
@@ -122,6 +123,7 @@ class Reports:
                 due=waiting["due"],
                 oldest_due_ms=0 if oldest is None else now_ms - oldest,
                 launching=waiting["launching"],
+                stale_locks_cleared=sum(late for *_, late in ended),
             )
 
         return await self._postgres.run(read)

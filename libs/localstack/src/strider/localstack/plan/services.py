@@ -52,9 +52,12 @@ SERVICE_STOP_SECONDS: Final = 25.0
 HEALTH_TIMEOUT_SECONDS: Final = 2.0
 MAX_REASON_CHARACTERS: Final = 200
 STACK_VARIABLES: Final = frozenset(
-    {"STRIDER_HOME", "STRIDER_CACHE", "STRIDER_JARS_URL", "STRIDER_REDIS_MEMORY_MB"}
+    {
+        *("STRIDER_HOME", "STRIDER_CACHE", "STRIDER_JARS_URL", "STRIDER_REDIS_MEMORY_MB"),
+        *("STRIDER_API_URL", "STRIDER_API_CLIENT_TOKEN"),
+    }
 )
-"""Settings of the stack, which a service would refuse as unknown."""
+"""Settings of the stack and of commands, which no service has: it would refuse most as unknown."""
 _SHARED_BY_SOME: Final = ("AUTH_JWT_", "STRIDER_HEADERS_", "STRIDER_OWNER_", "STRIDER_SEEDS_")
 """Beginnings of settings that several services have, and not all."""
 

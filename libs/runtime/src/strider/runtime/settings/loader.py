@@ -65,6 +65,8 @@ COMMAND_VARIABLES: Final = MappingProxyType(
         "STRIDER_JARS_URL": "URL of the Java archives for the local stack, instead of the public one.",
         "STRIDER_REDIS_MEMORY_MB": "Memory of the local stack's Valkey in MB (1024): its maxmemory.",
         "STRIDER_API_PORT": "Port of the API in the local stack.",
+        "STRIDER_API_URL": "The API that `strider jobs` and `scheduler` use, instead of the local stack's.",
+        "STRIDER_API_CLIENT_TOKEN": "Token that these commands send to the API.",
     }
 )
 """Variables of the command that look like settings of a service: no process may refuse them."""

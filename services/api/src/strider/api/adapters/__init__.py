@@ -5,6 +5,7 @@ from .http_server import HttpServer
 from .idempotency_records import RedisIdempotencyRecords
 from .lease_recovery import RedisLeaseRecovery
 from .read_models import PostgresReadModels
+from .run_commands import KafkaRunCommands
 from .run_states import FollowedRuns
 from .seed_publisher import KafkaSeedPublisher
 
@@ -12,6 +13,7 @@ __all__ = [
     "ConnectionLimits",
     "FollowedRuns",
     "HttpServer",
+    "KafkaRunCommands",
     "KafkaSeedPublisher",
     "PostgresReadModels",
     "RedisIdempotencyRecords",

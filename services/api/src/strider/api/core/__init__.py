@@ -38,7 +38,16 @@ from .runs import (
     open_run,
     run_id_fault,
 )
-from .seeds import BAD_SEED, InvalidBodyError, SeedDocument, SeedResult, read_body, refused, validate_seed
+from .seeds import (
+    BAD_SEED,
+    InvalidBodyError,
+    SeedDocument,
+    SeedResult,
+    crawlable_url,
+    read_body,
+    refused,
+    validate_seed,
+)
 from .serializers import decision_view, page_view
 from .source_manager import (
     IMPORTED_FROM,
@@ -90,6 +99,7 @@ __all__ = [
     "allowed_versions",
     "check_names",
     "command_about",
+    "crawlable_url",
     "decision_view",
     "decisions_query",
     "ended_run",

@@ -85,13 +85,20 @@ def validate_seed(seed: SeedSubmitted, *, sender: SenderRole, allow_private: boo
     """Return whether a seed can be crawled, as far as the seed alone decides it."""
     if fault := name_fault(seed, sender) or _pattern_fault(seed) or _header_fault(seed, sender):
         return refused(seed.url, BAD_SEED, fault)
-    found = to_wire_url(seed.url)
+    found = crawlable_url(seed.url, allow_private=allow_private)
     if isinstance(found, RefusedUrl):
-        return refused(seed.url, found.reason, _detail(found, seed.url))
-    if blocked := address_refusal(host_kind(host_of(found)), allow_private=allow_private):
-        return refused(seed.url, blocked.reason, blocked.detail)
+        return refused(seed.url, found.reason, found.detail)
     job_id = job_id_of_seed(seed, sender)
     return SeedResult(found, accepted=True, url_key=url_hash(url_key_of(found)), job_id=job_id)
+
+
+def crawlable_url(url: str, *, allow_private: bool) -> str | RefusedUrl:
+    """Return a URL in wire form, or why it cannot be crawled, as far as the URL alone decides it."""
+    found = to_wire_url(url)
+    if isinstance(found, RefusedUrl):
+        return RefusedUrl(found.reason, _detail(found, url))
+    blocked = address_refusal(host_kind(host_of(found)), allow_private=allow_private)
+    return found if blocked is None else blocked
 
 
 def refused(url: str, reason: str, detail: str) -> SeedResult:

@@ -1,6 +1,7 @@
 """Routes of the HTTP API: seeds in, rows out.
 
 POST /api/v1/seeds ─▶ validate ─▶ seeds-owned (without an owner key: seeds-submitted)
+/api/v1/jobs · /api/v1/executions · /api/v1/scheduler ─▶ jobs · job_executions (cancel: job-commands)
 GET  /api/v1/pages · /api/v1/decisions ─▶ query ─▶ crawled_pages · url_decisions
 POST /api/v1/frontier/recover ─▶ leases in Redis
 GET  /api/v1/runs/{id} ─▶ job-commands · job-events · counts in Redis
@@ -18,12 +19,22 @@ from typing import Final
 from fastapi import FastAPI, Response
 
 from strider.contracts.generated.topics import JOB_COMMANDS, SEEDS_OWNED, SEEDS_SUBMITTED, SOURCES
+from strider.jobs.ports import JobStore
 
 from .aliases import serve_aliases
 from .auth import TokenVerifier, check_roles
 from .frontier import LeaseRecovery, frontier_routes
 from .health import ReadinessReport, health_routes
 from .idempotency import Idempotency, ResponseStore
+from .jobs import (
+    JobRules,
+    RunCommands,
+    command_routes,
+    execution_routes,
+    install_job_problems,
+    job_routes,
+    schedule_routes,
+)
 from .pages import ReadModels, decision_routes, page_routes
 from .problem_details import install_problem_handlers
 from .runs import RunStates, run_routes
@@ -34,10 +45,12 @@ __all__ = [
     "PRODUCES",
     "ApiParts",
     "Idempotency",
+    "JobRules",
     "LeaseRecovery",
     "ReadModels",
     "ReadinessReport",
     "ResponseStore",
+    "RunCommands",
     "RunStates",
     "SeedLimits",
     "SeedPublisher",
@@ -58,6 +71,9 @@ class ApiParts:
     seeds: SeedSubmission
     records: ReadModels
     leases: LeaseRecovery
+    jobs: JobStore
+    job_rules: JobRules
+    run_commands: RunCommands
     runs: RunStates
     condition: ReadinessReport
     tokens: TokenVerifier
@@ -79,10 +95,15 @@ def build_app(parts: ApiParts) -> FastAPI:
     app.state.tokens = parts.tokens
     app.state.idempotency = parts.idempotency
     install_problem_handlers(app)
+    install_job_problems(app)
     app.include_router(health_routes(parts.condition, parts.version))
     app.include_router(seed_routes(parts.seeds, seed_schema()))
     app.include_router(frontier_routes(parts.leases))
     app.include_router(run_routes(parts.runs))
+    app.include_router(job_routes(parts.jobs, parts.job_rules))
+    app.include_router(command_routes(parts.jobs, parts.run_commands))
+    app.include_router(execution_routes(parts.jobs))
+    app.include_router(schedule_routes(parts.jobs))
     app.include_router(page_routes(parts.records))
     app.include_router(decision_routes(parts.records))
     app.include_router(source_routes(parts.sources))

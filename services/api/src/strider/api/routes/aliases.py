@@ -1,4 +1,4 @@
-"""Aliases: paths without the version, each of which serves what a path with it serves.
+"""Aliases: paths without the version, or of another one, of routes that are described.
 
 A request to an alias is routed once more under the other path, so that both have the same role, parameters
 and responses. The OpenAPI document describes the paths with the version alone.
@@ -23,6 +23,7 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
         "/api/pages/{key}": "/api/v1/pages/{key}",
         "/api/decisions": "/api/v1/decisions",
         "/api/frontier/recover": "/api/v1/frontier/recover",
+        "/api/v1/jobs/{job_id}/force-run": "/api/v2/jobs/{job_id}/force-run",
     }
 )
 """Alias → path that serves it, with the same parameters."""

@@ -69,6 +69,7 @@ _DETAILS: Final = {
     403: "POST /api/v1/frontier/recover needs the role admin; this token has the role user",
     404: "there is nothing at /api/v2; see /openapi.json",
     409: "Idempotency-Key: the request with this key is in progress; send it again later",
+    412: "job 0c8f2d7e was changed meanwhile: version 2 was given, 3 is current; read it again",
     413: "the body is larger than 4194304 bytes; send it in parts",
     415: "send JSON, with `Content-Type: application/json`",
     422: "limit: should be less than or equal to 500",

@@ -7,7 +7,7 @@ to change. No internal details are exposed.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -57,6 +57,12 @@ def problem(
         **members,
     }
     return Response(json.dumps(document), status, dict(headers or {}), MEDIA_TYPE)
+
+
+def field_problem(faults: Sequence[tuple[str, str]], *, status: int = 422) -> Response:
+    """Return the document about refused fields or parameters, each with its fault."""
+    errors = [{"field": field, "detail": detail} for field, detail in faults]
+    return problem(status, "; ".join(f"{field}: {detail}" for field, detail in faults), errors=errors)
 
 
 def unavailable(failure: Unavailable) -> Response:
@@ -140,13 +146,15 @@ def _install_callers_mistakes(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(_request: Request, failure: RequestValidationError) -> Response:
-        return problem(
-            422, "; ".join(f"{error['loc'][-1]}: {validation_message(error)}" for error in failure.errors())
-        )
+        faults = [(str(error["loc"][-1]), validation_message(error)) for error in failure.errors()]
+        return field_problem(faults)
 
     @app.exception_handler(InvalidFilterError)
+    async def _filter(_request: Request, failure: InvalidFilterError) -> Response:
+        return field_problem([(failure.name, failure.detail)])
+
     @app.exception_handler(InvalidBodyError)
-    async def _bad(_request: Request, failure: Exception) -> Response:
+    async def _bad(_request: Request, failure: InvalidBodyError) -> Response:
         return problem(422, str(failure))
 
     @app.exception_handler(InvalidCursorError)

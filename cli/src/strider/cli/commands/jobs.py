@@ -1,0 +1,243 @@
+"""strider jobs: create, list, show, edit, delete and command jobs; list their runs.
+
+The commands are requests to the HTTP API.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from strider.cli.api.connection import open_api
+from strider.cli.api.job_settings import OPTION_OF_FIELD, OptionFault, job_settings
+from strider.cli.api.job_views import (
+    EXECUTION_HEADERS,
+    JOB_HEADERS,
+    action_text,
+    execution_row,
+    job_fields,
+    job_row,
+)
+from strider.cli.exit_codes import CommandExit
+from strider.cli.options import ApiToken, ApiUrl, AsJson, Yes
+from strider.cli.output import confirm, fail, print_fields, print_json, print_listing, print_text
+
+if TYPE_CHECKING:
+    from strider.client import RemoteJob
+
+app = typer.Typer(no_args_is_help=True, help="Create, list, change and command jobs; list their runs.")
+
+MAX_LISTED: Final = 10_000
+
+Job = Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")]
+StartUrl = Annotated[str, typer.Argument(metavar="URL", help="Page where its runs start.")]
+Source = Annotated[str, typer.Option("--source", metavar="ID", help="Source whose settings its runs have.")]
+Name = Annotated[str, typer.Option("--name", help="A name for people; no two jobs have the same one.")]
+Every = Annotated[
+    str, typer.Option("--every", metavar="TIME", help="Interval: minutes, hours or days, as 30m, 6h, 2d.")
+]
+Once = Annotated[bool, typer.Option("--once", help="It runs once only.")]
+Adaptive = Annotated[
+    bool | None,
+    typer.Option("--adaptive/--fixed", help="Whether the interval grows while nothing changes."),
+]
+MaxRetries = Annotated[int | None, typer.Option("--max-retries", min=0, help="Retries of a failed run.")]
+RetryWait = Annotated[
+    str, typer.Option("--retry-wait", metavar="TIME", help="Wait before the first retry, such as 60s.")
+]
+Setting = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A field of its crawl spec; repeatable."),
+]
+Metadata = Annotated[
+    list[str] | None, typer.Option("--metadata", metavar="NAME=VALUE", help="Kept with it; repeatable.")
+]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=MAX_LISTED, help="Most that are listed.")]
+
+
+@app.command()
+def create(  # noqa: PLR0917  # options, which are given by name
+    url: StartUrl,
+    source: Source = "",
+    name: Name = "",
+    every: Every = "",
+    adaptive: Adaptive = None,
+    max_retries: MaxRetries = None,
+    retry_wait: RetryWait = "",
+    setting: Setting = None,
+    metadata: Metadata = None,
+    api_url: ApiUrl = "",
+    token: ApiToken = "",
+    as_json: AsJson = False,
+) -> None:
+    """Create a job: with --every it recurs, without it runs once, and at once."""
+    fields = _settings(
+        source=source,
+        name=name,
+        every=every,
+        adaptive=adaptive,
+        max_retries=max_retries,
+        retry_wait=retry_wait,
+        settings=setting or (),
+        metadata=metadata or (),
+    )
+    with open_api(api_url, token, options=OPTION_OF_FIELD) as api:
+        _print_job(api.jobs.create(url=url, **fields), as_json=as_json)
+
+
+@app.command("list")
+def list_jobs(  # noqa: PLR0917  # as above
+    status: Annotated[str, typer.Option("--status", help="Only jobs with this status.")] = "",
+    source: Annotated[str, typer.Option("--source", metavar="ID", help="Only jobs of this source.")] = "",
+    limit: Limit = 100,
+    api_url: ApiUrl = "",
+    token: ApiToken = "",
+    as_json: AsJson = False,
+) -> None:
+    """List jobs, newest first."""
+    with open_api(api_url, token, options=OPTION_OF_FIELD) as api:
+        jobs = list(api.jobs.list(status=status or None, source_id=source or None, limit=limit))
+    print_listing(
+        [job.document() for job in jobs],
+        JOB_HEADERS,
+        [job_row(job) for job in jobs],
+        as_json=as_json,
+        empty="no jobs",
+        wrapped=(JOB_HEADERS[-1],),
+    )
+
+
+@app.command()
+def show(job: Job, api_url: ApiUrl = "", token: ApiToken = "", as_json: AsJson = False) -> None:
+    """Show a job, and the statistics of its runs."""
+    with open_api(api_url, token) as api:
+        found, stats = api.jobs.get(job), api.jobs.stats(job)
+    if as_json:
+        print_json({**found.document(), "stats": stats.document()})
+    else:
+        print_fields(job_fields(found, stats))
+
+
+@app.command()
+def edit(  # noqa: PLR0917  # as above
+    job: Job,
+    url: Annotated[str, typer.Option("--start", metavar="URL", help="Page where its runs start.")] = "",
+    source: Source = "",
+    name: Name = "",
+    every: Every = "",
+    once: Once = False,
+    adaptive: Adaptive = None,
+    max_retries: MaxRetries = None,
+    retry_wait: RetryWait = "",
+    setting: Setting = None,
+    metadata: Metadata = None,
+    version: Annotated[
+        int | None, typer.Option("--version", min=1, help="Change this version only, as `jobs show` has it.")
+    ] = None,
+    api_url: ApiUrl = "",
+    token: ApiToken = "",
+    as_json: AsJson = False,
+) -> None:
+    """Change settings of a job; what is not given stays as it is."""
+    fields = _settings(
+        source=source,
+        name=name,
+        every=every,
+        once=once,
+        adaptive=adaptive,
+        max_retries=max_retries,
+        retry_wait=retry_wait,
+        settings=setting or (),
+        metadata=metadata or (),
+    )
+    if url:
+        fields["url"] = url
+    if not fields:
+        fail("nothing to change is given; see: strider jobs edit --help", CommandExit.USAGE)
+    with open_api(api_url, token, options={**OPTION_OF_FIELD, "url": "--start"}) as api:
+        etag = f'"{version}"' if version is not None else ""
+        _print_job(api.jobs.change(job, etag=etag, **fields), as_json=as_json)
+
+
+@app.command()
+def delete(
+    job: Job, yes: Yes = False, api_url: ApiUrl = "", token: ApiToken = "", as_json: AsJson = False
+) -> None:
+    """Delete a job with its history. Stored pages stay. This cannot be undone."""
+    confirm(f"Delete job {job} with its history? This cannot be undone.", is_confirmed=yes)
+    with open_api(api_url, token) as api:
+        api.jobs.delete(job)
+    if as_json:
+        print_json({"id": job, "deleted": True})
+    else:
+        print_text(f"job {job} is deleted")
+
+
+@app.command()
+def run(job: Job, api_url: ApiUrl = "", token: ApiToken = "", as_json: AsJson = False) -> None:
+    """Run a scheduled job now; its rhythm stays as it is."""
+    with open_api(api_url, token) as api:
+        _print_job(api.jobs.force_run(job), as_json=as_json)
+
+
+@app.command()
+def pause(job: Job, api_url: ApiUrl = "", token: ApiToken = "", as_json: AsJson = False) -> None:
+    """Pause a scheduled job until it is resumed."""
+    with open_api(api_url, token) as api:
+        _print_job(api.jobs.pause(job), as_json=as_json)
+
+
+@app.command()
+def resume(job: Job, api_url: ApiUrl = "", token: ApiToken = "", as_json: AsJson = False) -> None:
+    """Resume a paused job, in the least loaded quarter of an hour."""
+    with open_api(api_url, token) as api:
+        _print_job(api.jobs.resume(job), as_json=as_json)
+
+
+@app.command()
+def cancel(
+    job: Job, yes: Yes = False, api_url: ApiUrl = "", token: ApiToken = "", as_json: AsJson = False
+) -> None:
+    """Cancel a job for good; a run of it is stopped. This cannot be undone."""
+    confirm(f"Cancel job {job} and its run? This cannot be undone.", is_confirmed=yes)
+    with open_api(api_url, token) as api:
+        _print_job(api.jobs.cancel(job), as_json=as_json)
+
+
+@app.command()
+def retry(job: Job, api_url: ApiUrl = "", token: ApiToken = "", as_json: AsJson = False) -> None:
+    """Run a failed job again, with all of its retries."""
+    with open_api(api_url, token) as api:
+        _print_job(api.jobs.retry(job), as_json=as_json)
+
+
+@app.command()
+def runs(
+    job: Job, limit: Limit = 20, api_url: ApiUrl = "", token: ApiToken = "", as_json: AsJson = False
+) -> None:
+    """List the runs of a job, newest first; `strider runs show` has the state of one in the frontier."""
+    with open_api(api_url, token) as api:
+        executions = list(api.jobs.executions(job, limit=limit))
+    print_listing(
+        [execution.document() for execution in executions],
+        EXECUTION_HEADERS,
+        [execution_row(execution) for execution in executions],
+        as_json=as_json,
+        empty="no runs yet",
+        wrapped=(EXECUTION_HEADERS[-1],),
+    )
+
+
+def _settings(**given: Any) -> dict[str, Any]:
+    try:
+        return job_settings(**given)
+    except OptionFault as fault:
+        fail(str(fault), CommandExit.USAGE)
+
+
+def _print_job(job: RemoteJob, *, as_json: bool) -> None:
+    if as_json:
+        print_json(job.document())
+    else:
+        print_text(action_text(job))

@@ -1,0 +1,63 @@
+"""Client of the HTTP API: jobs, executions, scheduler.
+
+from strider.client import StriderClient
+
+with StriderClient("http://127.0.0.1:8060", token) as client:
+job = client.jobs.create(url="https://example.org/", source_id="example", interval_minutes=360)
+for execution in client.jobs.executions(job.id):
+print(execution.status, execution.items_crawled)
+"""
+
+from .client import StriderClient
+from .errors import (
+    ApiProblem,
+    ApiUnreachable,
+    AuthenticationProblem,
+    ClientError,
+    ConflictProblem,
+    FieldFault,
+    NotFoundProblem,
+    PermissionProblem,
+    RequestProblem,
+    ServerProblem,
+    TransitionProblem,
+    UnexpectedResponse,
+    VersionProblem,
+)
+from .models import (
+    RemoteDistribution,
+    RemoteExecution,
+    RemoteJob,
+    RemoteJobStats,
+    RemoteMetrics,
+    RemoteMove,
+    RemoteRebalance,
+    RemoteSlot,
+)
+from .requests import ClientOptions
+
+__all__ = [
+    "ApiProblem",
+    "ApiUnreachable",
+    "AuthenticationProblem",
+    "ClientError",
+    "ClientOptions",
+    "ConflictProblem",
+    "FieldFault",
+    "NotFoundProblem",
+    "PermissionProblem",
+    "RemoteDistribution",
+    "RemoteExecution",
+    "RemoteJob",
+    "RemoteJobStats",
+    "RemoteMetrics",
+    "RemoteMove",
+    "RemoteRebalance",
+    "RemoteSlot",
+    "RequestProblem",
+    "ServerProblem",
+    "StriderClient",
+    "TransitionProblem",
+    "UnexpectedResponse",
+    "VersionProblem",
+]
