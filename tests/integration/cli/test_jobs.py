@@ -76,7 +76,7 @@ async def fail_runs(store: JobStore) -> int:
     return len(launches)
 
 
-@pytest.mark.req("S4.1.2", "S4.1.3")
+@pytest.mark.req("S1.13.1", "S1.13.2", "S1.2.3", "S1.5.12", "S4.1.2", "S4.1.3")
 @pytest.mark.req("S1.5.4", "S1.5.5", "S1.5.6", "S1.5.7", "S1.5.8", "S1.5.10")
 async def test_a_job_is_created_changed_commanded_and_deleted(strider: Command) -> None:
     created = await strider.json(
@@ -123,6 +123,8 @@ async def test_a_job_is_created_changed_commanded_and_deleted(strider: Command) 
 
 
 @pytest.mark.req("S1.5.9", "S1.11.3", "S1.13.4")
+@pytest.mark.req("S1.13.5", part="statistics of a job")
+@pytest.mark.req("S1.15.1", part="a job without a source is created")
 async def test_a_failed_job_shows_its_runs_and_is_tried_again(strider: Command, job_store: JobStore) -> None:
     created = await strider.json("jobs", "create", "https://example.org/", "--max-retries", "0")
     assert await fail_runs(job_store) == 1
@@ -138,7 +140,7 @@ async def test_a_failed_job_shows_its_runs_and_is_tried_again(strider: Command, 
     assert (retried["status"], retried["current_retry_count"]) == ("pending", 0)
 
 
-@pytest.mark.req("S1.18.4")
+@pytest.mark.req("S1.10.7", "S1.13.6", "S1.18.4")
 @pytest.mark.req("S1.10.8", part="by the command")
 async def test_the_schedule_is_shown_and_rebalanced(strider: Command) -> None:
     await strider.json("jobs", "create", "https://example.org/", "--every", "1h")

@@ -43,6 +43,7 @@ async def created(client: httpx.AsyncClient, **fields: Any) -> dict[str, Any]:
     return dict(response.json())
 
 
+@pytest.mark.req("S1.15.2", part="recurring, with a computed next run")
 async def test_a_recurring_job_is_created(world: World, client: httpx.AsyncClient) -> None:
     """With its next run, its version as ETag, and its place."""
     response = await client.post("/api/v1/jobs", json=RECURRING)
@@ -65,6 +66,8 @@ async def test_a_recurring_job_is_created(world: World, client: httpx.AsyncClien
     assert list(world.jobs.jobs) == [job["id"]]
 
 
+@pytest.mark.req("S1.4.2")
+@pytest.mark.req("S1.15.2", part="without an interval once, at once")
 async def test_a_job_without_an_interval_runs_once_and_at_once(client: httpx.AsyncClient) -> None:
     job = (await client.post("/api/v1/jobs", json=ONCE)).json()
 
@@ -323,6 +326,7 @@ async def test_a_filter_that_cannot_be_is_named(
     assert fault in detail
 
 
+@pytest.mark.req("S1.13.5", part="numbers of jobs by state")
 async def test_jobs_are_counted_by_status(client: httpx.AsyncClient) -> None:
     """Every state is there, also those of no job."""
     await created(client)
