@@ -9,7 +9,6 @@ import httpx
 import jsonschema
 
 SUCCESSES = {"200", "201", "202"}
-WITHOUT_CONTENT = "204"
 
 
 def responses_of(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -24,7 +23,7 @@ async def test_every_response_has_an_example_that_fits_its_schema(client: httpx.
     found = list(responses_of(document))
 
     for route, status, response in found:
-        if status == WITHOUT_CONTENT:
+        if status == "204":
             continue
         ((kind, content),) = response["content"].items()
         schema = content["schema"]
@@ -38,7 +37,6 @@ async def test_every_response_has_an_example_that_fits_its_schema(client: httpx.
             assert (kind, example["status"]) == ("application/problem+json", int(status)), route
         jsonschema.validate(example, {**schema, "components": document["components"]})
     assert {status for _, status, _ in found} == {
-        *("200", "201", "202", "204", "401", "403", "404", "409", "412", "413", "415", "422", "503")
-        * ("200", "201", "202", "204"),
+        *("200", "201", "202", "204"),
         *("401", "403", "404", "409", "412", "413", "415", "422", "503"),
     }
