@@ -18,11 +18,13 @@ from typing import Any
 
 import pytest
 
+from strider.api import log_events
 from strider.contracts.generated.topics import JOB_EVENTS
-from strider.testing.owner import OWNER_KEY
+from strider.testing.owner import OWNER_SETTINGS
 from strider.testing.site import EXCLUDED, ServedSite, SiteShape, serve_site
 from tests.e2e.checks import assert_only_known_urls_were_asked, assert_polite
-from tests.e2e.pipeline import DELAY_SECONDS, Ring
+from tests.e2e.pipeline import DELAY_SECONDS, RINGS, Ring
+from tests.integration.api.streams import stream_of
 from tests.processes.waiting import until
 
 SHAPE = SiteShape(hosts=2, pages_per_host=6, has_excluded=True)
@@ -44,7 +46,8 @@ async def strider(ring: Ring, *arguments: str) -> Process:
     servers = {
         "KAFKA_BOOTSTRAP_SERVERS": ring.servers.kafka.address,
         "REDIS_URL": ring.servers.redis.address,
-        "STRIDER_OWNER_KEY": OWNER_KEY,
+        "OBJECT_STORE_URL": (ring.directory / "objects").as_uri(),
+        **OWNER_SETTINGS,
         "STRIDER_SHARDS": "12",
     }
     return await asyncio.create_subprocess_exec(
@@ -150,3 +153,45 @@ async def test_a_foreign_client_closes_its_run_and_what_comes_later_is_refused(
     code, shown, told = await ended(await strider(ring, "runs", "list"))
     assert code == 0, told
     assert [line.split()[1] for line in shown.splitlines() if line.startswith("raw.spring")] == ["completed"]
+
+
+@pytest.mark.req("S1.2.27", "S1.13.7")
+async def test_a_followed_log_has_the_lines_of_all_services_and_ends_with_its_run(
+    ring: Ring, site: ServedSite, tmp_path: Path
+) -> None:
+    """By the command and by the API; then the archive has the same lines. No secret of a header is in any."""
+    run, secret = "logged-1", "s3cret-of-a-header-0123456789"
+    following = await strider(ring, "runs", "logs", run, "-f", "--json")
+    listening = ring.services["api"].events(log_events.API_LISTENING.text)[-1]["url"]
+
+    async def stream() -> list[Mapping[str, Any]]:
+        async with stream_of(listening, "/api/v1/jobs/logged/logs/stream/v2") as events:
+            return [event.data async for event in events if event.name == "log"]
+
+    streaming = asyncio.create_task(stream())
+    seeds = await strider(
+        ring,
+        *("seeds", "add", site.plan.seeds[0], "--job", "logged", "--run", run, "--wait", "--json"),
+        *("--scope", "any", "--max-depth", "10", "--exclude", EXCLUDED, "--header", f"X-Key: {secret}"),
+    )
+    code, _, told = await ended(seeds)
+    assert code == 0, told
+    code, shown, told = await ended(following)
+    assert code == 0, told
+    async with asyncio.timeout(END_SECONDS):
+        streamed = await streaming
+    written = tmp_path / "logged.jsonl"
+    code, _, told = await ended(await strider(ring, "runs", "logs", run, "--download", str(written)))
+    assert code == 0, told
+
+    lines = [json.loads(line) for line in shown.splitlines()]
+    archived = list((ring.directory / "objects" / "run-logs").rglob("*.jsonl.gz"))
+    assert {line["service"] for line in lines} == set(RINGS)
+    assert "Run completed" in {line["event"] for line in lines}
+    assert [{**line, "id": ""} for line in streamed] == [{"id": "", **line} for line in lines]
+    assert [json.loads(line)["id"] for line in written.read_text().splitlines()] == [
+        line["id"] for line in streamed
+    ]
+    assert archived
+    assert secret not in shown + written.read_text()
+    assert not any(secret in service.last_words(10_000) for service in ring.services.values())

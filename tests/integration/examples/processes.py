@@ -70,6 +70,11 @@ class ServiceProcess:
                 stderr=stderr,
             )
 
+    @property
+    def pid(self) -> int:
+        """Its id."""
+        return self._process.pid
+
     def open_files(self) -> int:
         """Count its open files, sockets included."""
         return len(list(Path(f"/proc/{self._process.pid}/fd").iterdir()))

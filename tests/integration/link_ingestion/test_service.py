@@ -36,9 +36,8 @@ from strider.frontier.models import RefusedFingerprint
 from strider.frontier.redis.working_set import RedisWorkingSet
 from strider.link_ingestion import log_events
 from strider.messaging.effects import GivenUp
-from strider.runtime.clocks import SystemClock
-from strider.storage.job_logs import RedisJobLogs
 from strider.storage.redis import RedisOptions, connect
+from strider.storage.run_logs.redis_log import RedisRunLogs
 from strider.testing.owner import owner_headers
 from strider.validator.adapters import PageSplicer
 from strider.validator.core import ValidationRules
@@ -142,9 +141,10 @@ def test_a_seed_of_a_job_that_cannot_exist_is_refused_and_logged(
 def log_of_job(redis_url: str, job_id: str) -> list[str]:
     async def read() -> list[str]:
         redis = connect(RedisOptions(redis_url))
-        lines = await RedisJobLogs(redis, clock=SystemClock()).read(job_id)
+        logs = RedisRunLogs(redis)
+        lines = [entry for run in await logs.runs_of(job_id) for entry in await logs.tail(run, count=100)]
         await redis.close()
-        return [stored.line.event for stored in lines]
+        return [entry.line.event for entry in lines]
 
     return asyncio.run(read())
 

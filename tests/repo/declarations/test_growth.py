@@ -64,5 +64,5 @@ def test_it_finds_tables_topics_and_keys() -> None:
 
     assert {"crawled_pages", "url_decisions"} <= existing["tables"]
     assert {"frontier", "job-commands"} <= existing["topics"]
-    assert {"shard/entries", "job/log"} <= existing["redis"]
+    assert {"shard/entries", "run/log"} <= existing["redis"]
     assert {"data", "logs", "run"} <= existing["folders"]

@@ -19,6 +19,7 @@ from strider.messaging.effects import Effects
 from strider.messaging.errors import Unavailable
 from strider.messaging.inprocess.log import StoredRecord
 from strider.runtime.process.main import consume
+from tests.unit.crawl.noted_events import NotedEvents
 
 from .events import (
     FETCHED_AT_MS,
@@ -268,3 +269,22 @@ def test_the_topics_are_those_that_declare_this_reader() -> None:
     assert INDEXER_DLQ in DEAD_LETTER_TOPICS
     assert PARSER_DLQ in DEAD_LETTER_TOPICS
     assert "echo-dlq" not in consumption.group.topics
+
+
+async def test_pages_are_counted_for_their_run_once_they_are_stored() -> None:
+    noted = NotedEvents()
+    indexer, tables = an_indexer(note=noted.note)
+    pages = [a_page(f"https://a.test/{number}") for number in range(3)]
+    pages += [a_page("https://a.test/same", not_modified=True), a_page("https://a.test/no", noindex=True)]
+    run = pages[0].page.job_id, pages[0].page.execution_id
+
+    effects = await indexer.on_pages_validated(records(*pages))
+    before = dict(noted)
+    await written_changes(effects, tables)
+
+    assert before == {}
+    assert noted == {
+        ("Pages stored", *run, "stored"): 3,
+        ("Pages stored", *run, "unchanged"): 1,
+        ("Pages stored", *run, "noindex"): 1,
+    }

@@ -83,6 +83,12 @@ def test_a_pages_new_links_go_to_their_shards_and_the_page_is_settled() -> None:
         await world.drained()
 
     world = play(scenario)
+    run = page.job_id, page.execution_id
+    assert world.noted == {
+        ("Links found", *run, "new"): 1,
+        ("Links found", *run, "known"): 1,
+        ("Links found", *run, "refused"): 2,
+    }
     (links,) = world.events(LINKS_DISCOVERED)
     (record,) = world.records(LINKS_DISCOVERED)
     assert (links.urls, links.from_urls, links.from_vias, links.depths) == (

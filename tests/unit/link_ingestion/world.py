@@ -43,6 +43,7 @@ from strider.runtime.consumer.spec import ConsumerPorts
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.testing.owner import OWNER_KEY, owner_headers
+from tests.unit.crawl.noted_events import NotedEvents
 
 SHARDS = 4
 TOPICS = (
@@ -112,6 +113,7 @@ class World:
         self.policy = IngestionPolicy(SHARDS, refusals_listed=refusals_listed, owner_key=OWNER_KEY)
         self.loops: dict[asyncio.Task[None], ConsumerLoop] = {}
         self.background: list[asyncio.Task[None]] = []
+        self.noted = NotedEvents()
         self.waiting: list[int] = []
         """Numbers of raw URLs that were reported to wait for the scheduler."""
 
@@ -124,7 +126,9 @@ class World:
             set_waiting=self.waiting.append,
         )
         seeds = SeedIngestion(self.specs, policy=self.policy, clock=self.clock, on_published=pressure.add)
-        pages = PageIngestion(self.specs, self.seen, policy=self.policy, clock=self.clock)
+        pages = PageIngestion(
+            self.specs, self.seen, policy=self.policy, clock=self.clock, note=self.noted.note
+        )
         self._start(OWNED_SEEDS_GROUP, seeds.owned_subscriptions(), on_given_up=seeds.on_given_up)
         self._start(
             SEEDS_GROUP, seeds.subscriptions(), on_given_up=seeds.on_given_up, read_gate=pressure.gate

@@ -19,6 +19,7 @@ from strider.parser.adapters.object_bodies import MissingBodyStore
 from strider.parser.adapters.workers.inline import MAX_INLINE_BYTES, InlinePageParser
 from strider.parser.core import ParseLimits
 from strider.parser.topology import CONSUMES, PRODUCES, ParsedPage, Parser, loop_settings
+from tests.unit.crawl.noted_events import NotedEvents
 
 from .pages import ARecord, a_page, read
 
@@ -221,3 +222,18 @@ async def test_a_page_that_may_take_long_is_not_read_here(
 
     assert elsewhere.sizes == ([len(body)] if is_handed_on else [])
     assert parsed.event.outcome == ("undecodable" if body.endswith(b"broken") else "parsed")
+
+
+async def test_pages_are_counted_for_their_run_by_outcome() -> None:
+    noted = NotedEvents()
+    parser = Parser(
+        InlinePageParser(ParseLimits(), has_object_store=True),
+        Shelf(),
+        specs=Declared(),
+        now_ms=lambda: 99,
+        note=noted.note,
+    )
+    page = a_page(b"<p>x")
+    effects = [await parser.on_page_fetched(page, ARecord()) for _ in range(2)]
+
+    assert noted == {("Pages parsed", page.job_id, page.execution_id, effects[0].outcome): 2}

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from strider.storage.keys import JOB_LOG, KEY_FAMILIES, KeyFamily
+from strider.storage.keys import JOB_LOG_RUNS, KEY_FAMILIES, RUN_LOG, KeyFamily
 
 
 def _family(**more: object) -> KeyFamily:
@@ -23,9 +23,10 @@ def _family(**more: object) -> KeyFamily:
 @pytest.mark.req("S0.1.5", part="the log of a job; the frontier keeps all jobs of a shard together")
 def test_a_jobs_keys_are_in_its_own_namespace() -> None:
     """The id in braces keeps jobs apart, and all of one job's keys in one cluster slot."""
-    assert JOB_LOG("job-1") == "strider:job:{job-1}:log"
-    assert JOB_LOG.pattern == "strider:job:{<id>}:log"
-    assert JOB_LOG.lifetime_seconds == 7 * 86400
+    assert JOB_LOG_RUNS("job-1") == "strider:job:{job-1}:log-runs"
+    assert RUN_LOG("run-1") == "strider:run:{run-1}:log"
+    assert RUN_LOG.pattern == "strider:run:{<id>}:log"
+    assert RUN_LOG.lifetime_seconds == 7 * 86400
 
 
 def test_further_parts_follow_the_attribute() -> None:
@@ -41,13 +42,13 @@ def test_further_parts_follow_the_attribute() -> None:
 def test_what_would_break_a_key_is_refused(value: str) -> None:
     """Braces within would move the key to another slot, unseen."""
     with pytest.raises(ValueError, match="must not contain"):
-        JOB_LOG(value)
+        JOB_LOG_RUNS(value)
 
 
 def test_the_number_of_parts_is_declared() -> None:
     """A key with a part too few would be another family's."""
     with pytest.raises(ValueError, match="takes 0 parts"):
-        JOB_LOG("job-1", "more")
+        JOB_LOG_RUNS("job-1", "more")
 
 
 @pytest.mark.parametrize(

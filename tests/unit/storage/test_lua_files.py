@@ -14,7 +14,7 @@ def test_every_script_that_ships_has_its_header() -> None:
     """A reviewer reads keys and arguments before the code."""
     names = [file.name for file in files("strider.storage.lua").iterdir() if file.name.endswith(".lua")]
 
-    assert "joblog_append.lua" in names
+    assert "run_log_append.lua" in names
     for name in names:
         script = load_script(name.removesuffix(".lua"))
         assert script.sha == sha1(script.text.encode()).hexdigest()

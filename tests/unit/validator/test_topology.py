@@ -18,6 +18,7 @@ from strider.validator import log_events
 from strider.validator.adapters import PageSplicer
 from strider.validator.core import ValidationRules
 from strider.validator.topology import CONSUMES, PRODUCES, Validator
+from tests.unit.crawl.noted_events import NotedEvents
 
 from .builders import ARecord, a_page
 
@@ -222,3 +223,17 @@ async def test_the_header_of_the_last_part_is_passed_on() -> None:
 
 async def test_a_foreign_record_stays_a_dead_letter() -> None:
     assert await a_validator().on_given_up(ARecord(b"junk"), GivenUp("bad_magic")) is NO_EFFECTS
+
+
+async def test_pages_are_counted_for_their_run_by_verdict() -> None:
+    noted = NotedEvents()
+    validator = Validator(RULES, PageSplicer(CODEC), now_ms=lambda: 99, note=noted.note)
+    valid, invalid = a_page(), a_page("", outcome="empty")
+    for page in (valid, valid, invalid):
+        await validator.on_page_parsed(page, as_read(page))
+    run = valid.job_id, valid.execution_id
+
+    assert noted["Pages found valid", *run, "valid"] == 2
+    assert [(name[0], count) for name, count in noted.items() if name[0] != "Pages found valid"] == [
+        ("Pages found invalid", 1)
+    ]

@@ -10,7 +10,13 @@ import pytest
 
 from strider.messaging.errors import Unavailable
 from strider.messaging.inprocess.virtual_clock import EventLoopClock, simulate
-from strider.runtime.observability.job_logs import BATCH_LINES, SINK_RETRY_SECONDS, JobLogCapture, JobLogLine
+from strider.runtime.observability.job_logs import (
+    BATCH_LINES,
+    MAX_RUN_LINES,
+    SINK_RETRY_SECONDS,
+    JobLogCapture,
+    JobLogLine,
+)
 
 
 class Shelf:
@@ -78,8 +84,22 @@ def test_a_sink_that_is_down_costs_its_lines_and_comes_back() -> None:
 async def test_a_long_queue_goes_out_in_batches() -> None:
     shelf, capture = Shelf(), JobLogCapture(clock=EventLoopClock())
     for number in range(BATCH_LINES + 1):
-        capture(line(number))
+        capture(line(number) | {"execution_id": str(number)})
 
     assert await capture.drain(shelf)
 
     assert [len(batch) for batch in shelf.batches] == [BATCH_LINES, 1]
+
+
+async def test_a_run_of_many_lines_costs_no_line_of_another_run() -> None:
+    dropped: list[int] = []
+    shelf, capture = Shelf(), JobLogCapture(clock=EventLoopClock(), on_dropped=dropped.append)
+    for number in range(MAX_RUN_LINES + 5):
+        capture(line(number) | {"execution_id": "loud"})
+    capture(line(1) | {"execution_id": "quiet"})
+    assert await capture.drain(shelf)
+    capture(line(2) | {"execution_id": "loud"})
+    assert await capture.drain(shelf)
+
+    runs = [kept.run for batch in shelf.batches for kept in batch]
+    assert (runs.count("loud"), runs.count("quiet"), sum(dropped)) == (MAX_RUN_LINES + 1, 1, 5)

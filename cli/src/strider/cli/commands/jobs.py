@@ -19,6 +19,7 @@ from strider.cli.api.job_views import (
     job_fields,
     job_row,
 )
+from strider.cli.commands.job_logs import print_job_logs
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import ApiToken, ApiUrl, AsJson, Yes
 from strider.cli.output import confirm, fail, print_fields, print_json, print_listing, print_text
@@ -210,6 +211,9 @@ def retry(job: Job, api_url: ApiUrl = "", token: ApiToken = "", as_json: AsJson 
     """Run a failed job again, with all of its retries."""
     with open_api(api_url, token) as api:
         _print_job(api.jobs.retry(job), as_json=as_json)
+
+
+app.command("logs")(print_job_logs)
 
 
 @app.command()

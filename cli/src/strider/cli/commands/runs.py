@@ -12,13 +12,13 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from strider.cli.arguments import closest
+from strider.cli.commands.run_logs import print_logs
 from strider.cli.connections import BrokerTarget, run_with_broker
 from strider.cli.exit_codes import CommandExit
 from strider.cli.frontier.client import FrontierClient, open_frontier_client
 from strider.cli.frontier.run_end import end_exit_code, end_fields, print_end, wait_for_runs
-from strider.cli.frontier.run_log import print_run_log
 from strider.cli.frontier.task_counts import count_tasks
-from strider.cli.options import AsJson, AsJsonLines, Bootstrap, DryRun, Yes
+from strider.cli.options import AsJson, Bootstrap, DryRun, Yes
 from strider.cli.output import (
     confirm,
     counted,
@@ -97,20 +97,7 @@ def show(run_id: Id, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None
     _warn_unready(glance)
 
 
-@app.command()
-def logs(
-    run_id: Id,
-    lines: Annotated[
-        int, typer.Option("--lines", "-n", min=1, max=10_000, help="Number of last lines to print.")
-    ] = 50,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Keep printing new lines.")] = False,
-    bootstrap: Bootstrap = "",
-    as_json: AsJsonLines = False,
-) -> None:
-    """Print the log of a run: seeds, refusals, failures by kind, budgets, completion."""
-    run_with_broker(
-        bootstrap, lambda target: print_run_log(target, run_id, lines=lines, follow=follow, as_json=as_json)
-    )
+app.command("logs")(print_logs)
 
 
 @app.command("close")

@@ -1,115 +1,130 @@
-"""Log of a run: the lines that services keep in Redis for a week.
+"""Log of a run: the lines of all services, in Redis or archived.
 
-Reads the last lines and follows new ones; the services' own logs are the complete record. Decides which
-job's log contains a run, and how a line is printed.
+Prints the last lines, follows new ones until the run has ended, and writes the whole log to a file.
 """
 
 from __future__ import annotations
 
 import json
-from collections import deque
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, Final
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
 
-from strider.cli.connections import REDIS, BrokerTarget, open_redis, require_address
+from strider.cli.connections import REDIS, open_redis, require_address
 from strider.cli.exit_codes import CommandExit
-from strider.cli.output import fail, print_text
-from strider.frontier.redis.inspection import ShardInspector
+from strider.cli.output import counted, fail, print_status, print_text
+from strider.localstack.plan.endpoints import read_endpoints
+from strider.messaging.ports import Clock
 from strider.runtime.clocks import SystemClock
-from strider.storage.job_logs import BEGINNING, MAX_LINES, RedisJobLogs, StoredLogLine
 from strider.storage.keys import is_valid_key_part
+from strider.storage.objects import ObjectOptions, open_object_store
 from strider.storage.redis import Redis
+from strider.storage.run_logs.archive import RunLogArchive
+from strider.storage.run_logs.models import BEGINNING, LogEntry, LogFilter, LogState, position_key
+from strider.storage.run_logs.plain_text import entry_text
+from strider.storage.run_logs.reader import RunLogReader
+from strider.storage.run_logs.redis_log import RedisRunLogs
 
-_COLUMNS: Final = ("ts", "level", "service", "event")
-_OMITTED: Final = frozenset({*_COLUMNS, "job_id", "logger", "trace_id"})
-_LABELS: Final = {"execution_id": "run execution_id"}
-"""Field → its label, where that is not the word of the glossary alone."""
+POLL_SECONDS: Final = 0.25
+"""Polling interval of a follower, which holds no connection meanwhile."""
+
+NOT_KEPT: Final = "no log lines of {name!r} are kept; is that a run or a job? (strider runs list)"
 
 
-async def print_run_log(
-    target: BrokerTarget, run_id: str, *, lines: int, follow: bool, as_json: bool
-) -> None:
-    """Print the last lines of a run, or of all runs of a job; then new ones, with `follow`."""
-    async with open_redis(require_address(REDIS)) as redis:
-        log = RunLogView(redis, shards=target.settings.run.shards)
-        async for line in log.lines(run_id, most=lines, follow=follow):
-            print_text(line if as_json else line_text(line), flush=follow)
+async def print_run_log(run_id: str, *, lines: int, follow: bool, as_json: bool) -> None:
+    """Print the last lines of a run, or of the last runs of a job; then new ones, with `follow`."""
+    async with open_run_logs() as reader:
+        log = RunLogView(reader, clock=SystemClock())
+        async for entry in log.lines(run_id, most=lines, follow=follow):
+            print_text(entry.line.text if as_json else entry_text(entry), flush=follow)
+
+
+async def download_run_log(run_id: str, path: Path) -> None:
+    """Write the whole log of a run, or of a job's latest run, as lines of JSON to a new file."""
+    async with open_run_logs() as reader:
+        run = await RunLogView(reader, clock=SystemClock()).find_run(run_id)
+        if run is None:
+            fail(NOT_KEPT.format(name=run_id), CommandExit.FAILED)
+        count = 0
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                async for entry in reader.all_lines(run, LogFilter()):
+                    file.write(json.dumps(entry.document()) + "\n")
+                    count += 1
+        except OSError as failure:
+            fail(f"--download: {path}: {failure.strerror}", CommandExit.USAGE)
+    print_status(f"{counted(count, 'line')} of {run} written to {path}")
+
+
+@asynccontextmanager
+async def open_run_logs() -> AsyncIterator[RunLogReader]:
+    """Open the logs in Redis, and the archive where an object store is configured."""
+    url = read_endpoints(os.environ, Path.cwd()).get("objects", "")
+    objects = open_object_store(ObjectOptions(url), clock=SystemClock()) if url else None
+    try:
+        async with open_redis(require_address(REDIS)) as redis:
+            yield _reader(redis, None if objects is None else RunLogArchive(objects))
+    finally:
+        if objects is not None:
+            await objects.close()
+
+
+def _reader(redis: Redis, archive: RunLogArchive | None) -> RunLogReader:
+    return RunLogReader(RedisRunLogs(redis), archive)
 
 
 class RunLogView:
     """Stored log lines of runs and jobs."""
 
-    def __init__(self, redis: Redis, *, shards: int) -> None:
-        self._logs = RedisJobLogs(redis, clock=SystemClock())
-        self._inspection = ShardInspector(redis)
-        self._shards = shards
+    def __init__(self, reader: RunLogReader, *, clock: Clock) -> None:
+        self._reader = reader
+        self._clock = clock
+        self._position = BEGINNING
+        """How far the run that is followed was printed."""
 
-    async def lines(self, run_id: str, *, most: int, follow: bool) -> AsyncIterator[str]:
-        """Return lines as JSON. Raises Unavailable; ends the command where no line is stored."""
-        job_id, kept = await self._find_job(run_id) if is_valid_key_part(run_id) else ("", [])
-        if not job_id or not (kept or follow):
-            fail(
-                f"no log lines of {run_id!r}; they are kept for a week (strider runs list)",
-                CommandExit.FAILED,
-            )
-        own: deque[str] = deque(maxlen=most)
-        own.extend(each.line.text for each in kept if belongs_to(each, run_id, job_id))
-        for text in own:
-            yield text
+    async def find_run(self, name: str) -> str | None:
+        """Return the run of this name, or the latest run of the job; None where no line of either is kept."""
+        if not is_valid_key_part(name):
+            return None
+        if await self._reader.summary(name) is not None:
+            return name
+        runs = await self._reader.runs_of(name)
+        return runs[0] if runs else None
+
+    async def lines(self, name: str, *, most: int, follow: bool) -> AsyncIterator[LogEntry]:
+        """Yield lines. Raises Unavailable; ends the command where no line is kept."""
+        run = await self.find_run(name)
+        if run is None and not (follow and is_valid_key_part(name)):
+            fail(NOT_KEPT.format(name=name), CommandExit.FAILED)
+        if run is not None:
+            for entry in await self._last_lines(name, run, most):
+                yield entry
         if follow:
-            after = kept[-1].position if kept else BEGINNING
-            async for each in self._logs.follow(job_id, after=after):
-                if belongs_to(each, run_id, job_id):
-                    yield each.line.text
+            while run is None:
+                await self._clock.sleep(POLL_SECONDS)
+                run = await self.find_run(name)
+            async for entry in self._follow(run):
+                yield entry
 
-    async def _find_job(self, run_id: str) -> tuple[str, list[StoredLogLine]]:
-        """Find the job: the name itself, the job of a known run, or a beginning of the run's name."""
-        names = [run_id, *await self._known_job(run_id), *possible_job_ids(run_id)]
-        for job_id in dict.fromkeys(names):
-            kept = await self._logs.tail(job_id, count=MAX_LINES)
-            if any(belongs_to(each, run_id, job_id) for each in kept):
-                return job_id, kept
-        return names[1] if len(names) > 1 else run_id, []
+    async def _last_lines(self, name: str, run: str, most: int) -> list[LogEntry]:
+        runs = [run] if run == name else await self._reader.runs_of(name)
+        found = {each: await self._reader.tail(each, count=most) for each in runs}
+        if found[run]:
+            self._position = found[run][-1].position
+        entries = [entry for tail in found.values() for entry in tail]
+        return sorted(entries, key=lambda entry: position_key(entry.position))[-most:]
 
-    async def _known_job(self, run_id: str) -> list[str]:
-        run = (await self._inspection.runs(range(self._shards))).runs.get(run_id)
-        return [] if run is None else [run.job_id]
-
-
-def possible_job_ids(run_id: str) -> list[str]:
-    """Return the job ids that a run's name may begin with, the longest first."""
-    parts = run_id.split("-")
-    return ["-".join(parts[:count]) for count in range(len(parts) - 1, 0, -1) if any(parts[:count])]
-
-
-def belongs_to(stored: StoredLogLine, run_id: str, job_id: str) -> bool:
-    """Whether a line belongs to a run; all lines of its log belong to a job."""
-    return run_id == job_id or _fields(stored.line.text).get("execution_id") == run_id
-
-
-def line_text(text: str) -> str:
-    """Return a log line as text: time, level, service, event, then the other fields by name."""
-    fields = _fields(text)
-    if not fields:
-        return text  # a line that was too long, and truncated
-    ts, level, service, event = (str(fields.get(name, "")) for name in _COLUMNS)
-    rest = " ".join(
-        f"{_LABELS.get(name, name)}={_value_text(value)}"
-        for name, value in fields.items()
-        if name not in _OMITTED
-    )
-    return f"{ts[:19].replace('T', ' ')}  {level:<7} {service:<14} {event:<16} {rest}".rstrip()
-
-
-def _value_text(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ",".join(f"{name}:{count}" for name, count in value.items())
-    return str(value)
-
-
-def _fields(text: str) -> Mapping[str, Any]:
-    try:
-        fields = json.loads(text)
-    except ValueError:
-        return {}
-    return fields if isinstance(fields, dict) else {}
+    async def _follow(self, run: str) -> AsyncIterator[LogEntry]:
+        """Yield the lines that come, until the run has ended."""
+        while True:
+            page = await self._reader.page(run, after=self._position)
+            if page is not None:
+                self._position = page.position
+                for entry in page.entries:
+                    if not entry.is_end:
+                        yield entry
+                if page.is_last and page.state is not LogState.LIVE:
+                    return
+            await self._clock.sleep(POLL_SECONDS)

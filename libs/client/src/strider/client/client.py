@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from .jobs import JobsApi
+from .logs import LogsApi
 from .requests import ApiRequests, ClientOptions
 from .scheduling import SchedulerApi
 
@@ -20,6 +21,7 @@ class StriderClient:
         self.requests = ApiRequests(options or ClientOptions(url, token))
         """Requests to paths that have no method here."""
         self.jobs = JobsApi(self.requests)
+        self.logs = LogsApi(self.requests)
         self.scheduler = SchedulerApi(self.requests)
 
     def __enter__(self) -> Self:

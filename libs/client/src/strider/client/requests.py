@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import uuid4
@@ -57,6 +58,15 @@ class ApiResponse:
     etag: str = ""
 
 
+class StreamInterrupted(Exception):
+    """A stream that was lost, or did not begin; it may be opened again."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(f"the stream of {url} was interrupted: {reason}")
+        self.url = url
+        self.reason = reason
+
+
 class ApiRequests:
     """Sends requests to one API."""
 
@@ -89,6 +99,36 @@ class ApiRequests:
     def delete(self, path: str, *, etag: str = "") -> None:
         """Delete something."""
         self._send("DELETE", path, headers={IF_MATCH: etag} if etag else {})
+
+    @contextmanager
+    def stream(
+        self, path: str, params: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> Iterator[Iterator[str]]:
+        """Open a stream; gives its lines. Raises StreamInterrupted where it is lost or does not begin."""
+        given = {name: value for name, value in (params or {}).items() if value is not None}
+        request = self._http.build_request("GET", path, params=given, headers=dict(headers or {}))
+        try:
+            response = self._http.send(request, stream=True)
+            try:
+                if is_temporary(response.status_code, response.headers, has_key=False):
+                    response.read()
+                    raise StreamInterrupted(_origin(request.url), _detail_of(response))
+                if response.is_error:
+                    response.read()
+                    _read(response)
+                yield response.iter_lines()
+            finally:
+                response.close()
+        except httpx.TransportError as failure:
+            reason = _reason(failure, self._options.timeout_seconds)
+            raise StreamInterrupted(_origin(request.url), reason) from failure
+
+    def wait_for_retry(self, failure: StreamInterrupted, failures: int) -> None:
+        """Wait before a stream is opened again; raises ApiUnreachable after too many failures in a row."""
+        wait = self._options.retry.wait_seconds(failures, self._options.chance)
+        if wait is None:
+            raise ApiUnreachable(failure.url, failure.reason, attempts=failures) from failure
+        self._options.sleep(wait)
 
     def _send(
         self,

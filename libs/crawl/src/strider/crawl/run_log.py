@@ -7,7 +7,8 @@ kind. The lines have the job's id, so they go to the job's log (`job_logs`).
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from strider.crawl import log_events
 from strider.messaging.log_events import EventLogger, LogEvent
@@ -20,6 +21,14 @@ MAX_PENDING_EVENTS: Final = 2_000
 MAX_KINDS: Final = 20
 """Of one line; the rarer ones are `other`."""
 MAX_KNOWN_RUNS: Final = 10_000
+
+
+NoteRunEvent: TypeAlias = Callable[[LogEvent, str, str, str, int], None]
+"""Counts an event of a run: event, job, run, kind, count. `RunLog.record` is one."""
+
+
+def discard_note(event: LogEvent, job_id: str, execution_id: str, kind: str, count: int) -> None:
+    """Discard an event, in processes without run logs."""
 
 
 class RunLog:

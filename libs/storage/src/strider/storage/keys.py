@@ -58,7 +58,7 @@ class KeyFamily:
 
     @property
     def pattern(self) -> str:
-        """Pattern of such keys, for documentation: `strider:job:{<id>}:log`."""
+        """Pattern of such keys, for documentation: `strider:run:{<id>}:log`."""
         tail = "".join(f":<{part}>" for part in self.parts)
         return f"strider:{self.entity}:{{<id>}}:{self.attribute}{tail}"
 
@@ -68,12 +68,47 @@ class KeyFamily:
         return int(self.lifetime.total_seconds()) if self.lifetime else 0
 
 
-JOB_LOG: Final = KeyFamily(
+RUN_LOG: Final = KeyFamily(
     "runtime",
-    "job",
+    "run",
     "log",
     timedelta(days=7),
-    "Last lines of a job's log: a capped stream, oldest lines are dropped first.",
+    "Last lines of a run's log: a capped stream, oldest lines are dropped first; an hour after the archive.",
+)
+RECENT_LOG: Final = KeyFamily(
+    "runtime",
+    "service",
+    "recent-log",
+    timedelta(days=7),
+    "Last lines of all runs of owners: a capped stream.",
+)
+JOB_LOG_RUNS: Final = KeyFamily(
+    "runtime",
+    "job",
+    "log-runs",
+    timedelta(days=31),
+    "Last runs of a job that have a log, by the time of their first line.",
+)
+RUN_LOGS_OPEN: Final = KeyFamily(
+    "runtime",
+    "service",
+    "run-logs-open",
+    timedelta(days=7),
+    "Runs with a log that has no end yet, by the time of its last line.",
+)
+RUN_LOGS_ENDED: Final = KeyFamily(
+    "runtime",
+    "service",
+    "run-logs-ended",
+    timedelta(days=7),
+    "Runs whose log has ended, by the time at which it expires.",
+)
+RUN_LOG_BYTES: Final = KeyFamily(
+    "runtime",
+    "service",
+    "run-log-bytes",
+    timedelta(days=7),
+    "Bytes of each run's log, and of all of them.",
 )
 
 FRONTIER_HEADER: Final = KeyFamily(
@@ -252,7 +287,12 @@ FUNCTION_LIBRARIES: Final = KeyFamily(
 )
 
 KEY_FAMILIES: Final = (
-    JOB_LOG,
+    RUN_LOG,
+    RECENT_LOG,
+    JOB_LOG_RUNS,
+    RUN_LOGS_OPEN,
+    RUN_LOGS_ENDED,
+    RUN_LOG_BYTES,
     IDEMPOTENCY_RECORD,
     FUNCTION_LIBRARIES,
     COOKIES,

@@ -1,4 +1,4 @@
-"""Object store client: content-addressed objects under the day they were stored.
+"""Object store client: objects by content under the day they were stored, and by name.
 
     <day>/<first two of the hash>/<sha-256>        2026-11-18/3f/3f79bb…
 
@@ -19,7 +19,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -125,6 +125,32 @@ class DeadLetterObjectStore:
                 continue
             except (exceptions.BaseError, OSError) as failure:
                 raise _translate_error(failure) from failure
+
+    async def put_named(self, name: str, content: bytes) -> None:
+        """Store an object under a name, in place of an earlier one."""
+        try:
+            await self._call(obstore.put, self._store, name, content, use_multipart=False)
+        except (exceptions.BaseError, OSError) as failure:
+            raise _translate_error(failure) from failure
+
+    async def get_named(self, name: str, *, max_bytes: int = DEFAULT_MAX_BYTES) -> bytes:
+        """Return the object of a name; raises ObjectMissing where there is none."""
+        try:
+            return await self._call(_read, self._store, name, max_bytes=max_bytes)
+        except (exceptions.NotFoundError, FileNotFoundError) as failure:
+            raise ObjectMissing(f"no object {name}") from failure
+        except (exceptions.BaseError, OSError) as failure:
+            raise _translate_error(failure) from failure
+
+    async def delete_older(self, prefix: str, *, than: datetime) -> int:
+        """Delete the objects below a prefix that were stored before a time; return how many."""
+        deleted = 0
+        chunks = iter(await self._listed(obstore.list, f"{prefix}/"))
+        while (chunk := await self._listed(_next_chunk, chunks)) is not None:
+            old = [found["path"] for found in chunk if found["last_modified"] < than]
+            await self.delete(old)
+            deleted += len(old)
+        return deleted
 
     async def _listed(self, function: Callable[..., T], *args: Any) -> T:
         try:

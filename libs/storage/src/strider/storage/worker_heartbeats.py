@@ -66,6 +66,11 @@ class RedisWorkerHeartbeats:
         oldest = now - WORKER_HEARTBEAT.lifetime_seconds
         return int(await self._redis.command("ZCOUNT", FETCHER_WORKERS(SERVICE), oldest, "+inf"))
 
+    async def totals(self) -> WorkerTotals:
+        """Return the totals of all workers since the store was empty. Raises Unavailable."""
+        values = await self._redis.command("HMGET", FETCHER_STATS(SERVICE), *TOTAL_FIELDS)
+        return WorkerTotals(*(int(value or 0) for value in values))
+
     async def remove(self, worker_id: str) -> None:
         """Remove a worker that has ended. Raises Unavailable."""
         await self._redis.command("DEL", WORKER_HEARTBEAT(worker_id))

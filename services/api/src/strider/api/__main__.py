@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from functools import partial
 from importlib.metadata import version
+from typing import Any
 
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.contracts.owner_signature import SenderRole
@@ -12,14 +14,20 @@ from strider.frontier.redis.inspection import ShardInspector
 from strider.jobs.postgres.store import PostgresJobStore
 from strider.messaging.errors import StartRefused
 from strider.messaging.ports import epoch_ms
+from strider.runtime.consumer.spec import AsyncStep
 from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, run_service
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.storage.encryption import HeaderCipher
+from strider.storage.objects import DeadLetterObjectStore, open_configured_objects
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.storage.redis import Redis, connect, redis_options
+from strider.storage.run_logs.archive import RunLogArchive
+from strider.storage.run_logs.reader import RunLogReader
+from strider.storage.run_logs.redis_log import RECENT, RedisRunLogs
+from strider.storage.worker_heartbeats import RedisWorkerHeartbeats
 
 from .adapters import (
     ConnectionLimits,
@@ -27,20 +35,27 @@ from .adapters import (
     HttpServer,
     KafkaRunCommands,
     KafkaSeedPublisher,
+    LiveLogs,
     PostgresReadModels,
     RedisIdempotencyRecords,
     RedisLeaseRecovery,
+    SnapshotFeed,
 )
 from .adapters.sources import SourceServices, build_source_services
 from .routes import (
     PRODUCES,
     ApiParts,
+    Feeds,
     Idempotency,
+    JobLogs,
     JobRules,
+    LiveParts,
+    OpenStreams,
     SeedLimits,
     SeedSubmission,
     TokenVerifier,
     build_app,
+    health_report,
 )
 from .settings import ApiSettings
 
@@ -58,26 +73,16 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
     seeds = KafkaSeedPublisher(
         publisher, process.codec, owner_key=owner_key, timeout_seconds=settings.publish_timeout_seconds
     )
-    postgres = Postgres(
-        PostgresOptions(settings.postgres.dsn.get_secret_value(), application="strider-api"),
-        clock=process.clock,
-        chance=process.chance,
-    )
+    postgres = _postgres(process)
     redis = connect(redis_options(settings.redis))
+    objects = open_configured_objects(settings.objects, clock=process.clock)
+    live, end_streams = _live_parts(process, redis, objects)
     runs = _follow_runs(process, publisher, redis)
     sources = build_source_services(process, publisher, postgres, redis)
-    parts = _parts(
-        process,
-        seeds=seeds,
-        run_commands=KafkaRunCommands(publisher, process.clock),
-        runs=runs,
-        postgres=postgres,
-        redis=redis,
-        sources=sources,
-    )
-    server = HttpServer(
-        build_app(parts), host=settings.host, port=settings.port, limits=_connection_limits(settings)
-    )
+    commands = KafkaRunCommands(publisher, process.clock)
+    parts = _parts(process, seeds, postgres=postgres, redis=redis, runs=(commands, runs), sources=sources)
+    app = build_app(replace(parts, live=live))
+    server = HttpServer(app, host=settings.host, port=settings.port, limits=_connection_limits(settings))
 
     async def serve() -> None:
         seeds.open()
@@ -93,7 +98,11 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
         ),
         connect=(server.start,),
         background=(serve, runs.run, *sources.background),
-        close=(server.close, runs.close, *sources.close, publisher.close, postgres.close, redis.close),
+        objects=objects,
+        close=(
+            *(end_streams, server.close, runs.close, *sources.close),
+            *(publisher.close, postgres.close, redis.close),
+        ),
     )
 
 
@@ -110,6 +119,41 @@ def _follow_runs(
         clock=process.clock,
         chance=process.chance,
     )
+
+
+def _live_parts(
+    process: ServiceContext[ApiSettings], redis: Redis, objects: DeadLetterObjectStore | None
+) -> tuple[LiveParts, AsyncStep]:
+    """Return the parts of logs and streams, and the step that ends all streams."""
+    reader = RunLogReader(RedisRunLogs(redis), None if objects is None else RunLogArchive(objects))
+    logs = LiveLogs(reader, clock=process.clock)
+    health, metrics = _snapshot_feeds(process, redis)
+    streams = OpenStreams(most=process.settings.max_streams, clock=process.clock)
+
+    async def end_streams() -> None:
+        for feed in (logs, health, metrics):
+            feed.stop()
+
+    return LiveParts(JobLogs(reader), Feeds(streams, logs, health, metrics, recent=RECENT)), end_streams
+
+
+def _snapshot_feeds(process: ServiceContext[ApiSettings], redis: Redis) -> tuple[SnapshotFeed, SnapshotFeed]:
+    """Return the feeds of the state of health, and of figures."""
+    fetchers, clock = RedisWorkerHeartbeats(redis), process.clock
+
+    async def health() -> dict[str, Any]:
+        return health_report(process.readiness, version("strider-api")).model_dump()
+
+    async def figures() -> dict[str, Any]:
+        totals = await fetchers.totals()
+        return {"fetchers": await fetchers.count(clock.now().timestamp()), **asdict(totals)}
+
+    return SnapshotFeed(health, clock=clock, only_changes=True), SnapshotFeed(figures, clock=clock)
+
+
+def _postgres(process: ServiceContext[ApiSettings]) -> Postgres:
+    options = PostgresOptions(process.settings.postgres.dsn.get_secret_value(), application="strider-api")
+    return Postgres(options, clock=process.clock, chance=process.chance)
 
 
 def _connection_limits(settings: ApiSettings) -> ConnectionLimits:
@@ -132,12 +176,11 @@ def _require_secret(settings: ApiSettings) -> None:
 
 def _parts(
     process: ServiceContext[ApiSettings],
-    *,
     seeds: KafkaSeedPublisher,
-    run_commands: KafkaRunCommands,
-    runs: FollowedRuns,
+    *,
     postgres: Postgres,
     redis: Redis,
+    runs: tuple[KafkaRunCommands, FollowedRuns],
     sources: SourceServices,
 ) -> ApiParts:
     settings = process.settings
@@ -159,8 +202,7 @@ def _parts(
         RedisLeaseRecovery(ShardAdmin(redis), shards=settings.run.shards),
         PostgresJobStore(postgres),
         JobRules(settings.max_body_bytes, settings.allow_private),
-        run_commands,
-        runs,
+        *runs,
         process.readiness,
         TokenVerifier(
             settings.auth.jwt_secret.get_secret_value(),

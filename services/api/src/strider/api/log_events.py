@@ -13,6 +13,10 @@ API_DEPENDENCY_UNAVAILABLE: Final = warning(
 RUN_STATES_PAUSED: Final = warning(
     "Run states paused", "Topic job-events or job-commands cannot be read; states of runs are as they were."
 )
+LIVE_LOG_PAUSED: Final = warning(
+    "Live log paused",
+    "Redis or the object store did not respond; those who follow a log get its lines later.",
+)
 API_REQUEST_FAILED: Final = error(
     "API request failed", "A route raised; the client received 500 without details."
 )

@@ -64,6 +64,8 @@ class ApiSettings(CrawlServiceSettings):
     """
     max_connections_per_client: Annotated[int, Field(ge=1)] = 64
     """The same for one address, so that no client has all; set it as high as the total behind a proxy."""
+    max_streams: Annotated[int, Field(ge=1)] = 200
+    """Live streams at a time, below the number of connections: other requests need some, too."""
     head_timeout_seconds: Annotated[PositiveSeconds, EnvironmentVariable("STRIDER_API_HEAD_TIMEOUT")] = 10.0
     """How long a connection may be open, or unused, until the whole head of a request has arrived."""
     body_timeout_seconds: Annotated[PositiveSeconds, EnvironmentVariable("STRIDER_API_BODY_TIMEOUT")] = 60.0

@@ -8,6 +8,7 @@ import uuid
 from functools import partial
 from typing import Final
 
+from strider.crawl.run_log import RunLog
 from strider.fetcher import log_events
 from strider.frontier.redis.lease_marks import RedisLeaseMarks
 from strider.runtime.consumer.spec import AsyncStep, ConsumerSpec
@@ -20,6 +21,7 @@ from strider.storage.objects import open_configured_objects
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.storage.proxy_table import ProxyTable
 from strider.storage.redis import Redis, connect, redis_options
+from strider.storage.run_logs.redis_log import RedisRunLogs
 from strider.storage.worker_heartbeats import RedisWorkerHeartbeats
 
 from .adapters import FetchClient, open_fetch_client, raise_open_file_limit, redirect_rules_of
@@ -54,7 +56,8 @@ def build(process: ServiceContext[FetcherSettings]) -> ServiceDefinition:
         decrypt_header=HeaderCipher(settings.headers.key.get_secret_value()).decrypt,
         hosts=hosts,
     )
-    metrics = FetchMetrics(process.metrics, clock=clock)
+    journal = RunLog(_log, clock=clock)
+    metrics = FetchMetrics(process.metrics, clock=clock, journal=journal)
     heartbeat = _heartbeat(process, redis, metrics, worker_id=name)
     rules, codec = redirect_rules_of(settings), process.codec
     fetcher = Fetcher(client, rules=rules, codec=codec, clock=clock, objects=objects, recorder=metrics)
@@ -66,10 +69,11 @@ def build(process: ServiceContext[FetcherSettings]) -> ServiceDefinition:
         DEAD_LETTERS,
         dependencies=(Dependency("redis", redis.ping),),
         connect=connect_steps,
-        background=(heartbeat.run, *background),
+        background=(heartbeat.run, journal.run, *background),
         on_stop=(heartbeat.stop, partial(client.finish_within, finish_seconds)),
         close=(*close, heartbeat.close, client.close, redis.close),
         objects=objects,
+        job_logs=RedisRunLogs(redis),
     )
 
 

@@ -32,3 +32,9 @@ NETWORK_STILL_LOST: Final = warning(
     "Network still lost", "The network has not come back; repeated every 30 s while fetching is paused."
 )
 NETWORK_RECOVERED: Final = info("Network recovered", "An endpoint was reached again and fetching continues.")
+RESPONSES_RECEIVED: Final = info(
+    "Responses received", "Requests for pages of a run were answered, by status."
+)
+REQUESTS_UNANSWERED: Final = info(
+    "Requests unanswered", "Requests for pages of a run brought no response, by error class or outcome."
+)

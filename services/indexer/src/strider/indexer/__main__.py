@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from strider.crawl.run_log import RunLog
 from strider.runtime.consumer.spec import AsyncStep
+from strider.runtime.observability.logging import logger
 from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.storage.objects import DeadLetterObjectStore, open_configured_objects
 from strider.storage.postgres import Postgres, PostgresOptions
+from strider.storage.redis import connect, redis_options
+from strider.storage.run_logs.redis_log import RedisRunLogs
 
 from .adapters import ObjectTextStore, PostgresTables
 from .adapters.object_retention import ObjectRetentionLoop
 from .adapters.retention import PRODUCTS_OF_PAGES, RowRetentionLoop, TableRetention
 from .settings import IndexerSettings
 from .topology import DEAD_LETTERS, GROUP, PRODUCES, Indexer, MissingTextStore
+
+_log = logger("indexer")
 
 
 def build(process: ServiceContext[IndexerSettings]) -> ServiceDefinition:
@@ -26,11 +32,13 @@ def build(process: ServiceContext[IndexerSettings]) -> ServiceDefinition:
     postgres = Postgres(options, clock=process.clock, chance=process.chance)
     tables = PostgresTables(postgres)
     objects = open_configured_objects(settings.objects, clock=process.clock)
+    redis, journal = connect(redis_options(settings.redis)), RunLog(_log, clock=process.clock)
     indexer = Indexer(
         tables,
         MissingTextStore() if objects is None else ObjectTextStore(objects),
         max_text_chars=settings.max_text_chars,
         store_noindex=settings.store_noindex,
+        note=journal.record,
     )
     return ServiceDefinition(
         (consume(GROUP, *indexer.subscriptions()),),
@@ -38,9 +46,10 @@ def build(process: ServiceContext[IndexerSettings]) -> ServiceDefinition:
         DEAD_LETTERS,
         dependencies=(Dependency("postgres", postgres.ping),),
         connect=(tables.check_tables,),
-        background=_retention(process, postgres, tables, objects),
-        close=(postgres.close,),
+        background=(journal.run, *_retention(process, postgres, tables, objects)),
+        close=(postgres.close, redis.close),
         objects=objects,
+        job_logs=RedisRunLogs(redis),
     )
 
 

@@ -7,6 +7,7 @@ ones, so that events may be delivered again, late or twice.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, Protocol
@@ -33,6 +34,8 @@ from strider.contracts.generated.topics import (
     TOPICS,
     URLS_DECIDED,
 )
+from strider.crawl.run_log import NoteRunEvent, discard_note
+from strider.indexer import log_events
 from strider.messaging.effects import Effects, Subscription
 from strider.messaging.ports import Record
 from strider.storage.rows.columns import source_fields
@@ -126,7 +129,9 @@ class Indexer:
         *,
         max_text_chars: int,
         store_noindex: bool = False,
+        note: NoteRunEvent = discard_note,
     ) -> None:
+        self._note = note
         self._tables = tables
         self._text_store = text_store
         self._max_text_chars = max_text_chars
@@ -157,7 +162,23 @@ class Indexer:
             removals=[removal_row(event.page) for event in hidden],
             decisions=[noindex_row(event) for event in hidden],
         )
-        return self._write_effects(changes, "stored")
+        return (
+            Effects(after_ack=partial(self._store, changes, events), outcome="stored") if changes else IGNORED
+        )
+
+    async def _store(self, changes: RowChanges, events: Sequence[PageValidated]) -> None:
+        """Write rows of pages, then count them in the logs of their runs."""
+        await self._tables.write(changes)
+        stored = Counter(
+            (each.page.job_id, each.page.execution_id, self._kind_of(each.page)) for each in events
+        )
+        for (job_id, execution_id, kind), count in stored.items():
+            self._note(log_events.PAGES_STORED, job_id, execution_id, kind, count)
+
+    def _kind_of(self, page: PageParsed) -> str:
+        if page.not_modified:
+            return "unchanged"
+        return "noindex" if self._is_hidden(page) else "stored"
 
     async def on_pages_rejected(self, batch: Sequence[tuple[PageRejected, Record]]) -> Effects:
         """Store why pages were rejected."""

@@ -11,9 +11,9 @@ from strider.runtime.observability.logging import logger
 from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.storage.encryption import HeaderCipher
-from strider.storage.job_logs import RedisJobLogs
 from strider.storage.objects import open_configured_objects
 from strider.storage.redis import connect, redis_options
+from strider.storage.run_logs.redis_log import RedisRunLogs
 
 from .adapters import LinkMetrics, LinkOffsetSource
 from .backpressure import RawSeedBackpressure
@@ -52,7 +52,7 @@ def build(process: ServiceContext[LinkIngestionSettings]) -> ServiceDefinition:
         specs, policy=policy, clock=clock, count=count, note=journal.record, on_published=pressure.add
     )
     seen = RedisSeenLookup(redis, read_cluster=lambda: process.bus.cluster_identity(LINKS_DISCOVERED.name))
-    pages = PageIngestion(specs, seen, policy=policy, clock=clock, count=count)
+    pages = PageIngestion(specs, seen, policy=policy, clock=clock, count=count, note=journal.record)
     objects = open_configured_objects(settings.objects, clock=clock)
     return ServiceDefinition(
         (
@@ -72,7 +72,7 @@ def build(process: ServiceContext[LinkIngestionSettings]) -> ServiceDefinition:
         close=(specs.close, offsets.close, redis.close),
         objects=objects,
         background=(journal.run, pressure.run),
-        job_logs=RedisJobLogs(redis, clock=clock),
+        job_logs=RedisRunLogs(redis),
     )
 
 

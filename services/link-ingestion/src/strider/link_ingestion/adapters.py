@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.topics import LINKS_DISCOVERED
+from strider.crawl.run_log import NoteRunEvent
 from strider.link_ingestion import log_events
-from strider.link_ingestion.core import AcceptedSeed, ClosedRun, Offsets, RefusedSeed
+from strider.link_ingestion.core import AcceptedSeed, ClosedRun, LinkCounts, Offsets, RefusedSeed
 from strider.messaging.log_ends import LogEnds
-from strider.messaging.log_events import LogEvent
 from strider.messaging.ports import Bus
 from strider.runtime.observability.metrics import Metric, Metrics
 
@@ -39,9 +40,6 @@ CountLinks = Callable[[str, int], None]
 
 SetWaiting = Callable[[int], None]
 """Sets how many URLs of raw seeds wait for the scheduler."""
-
-NoteRunEvent = Callable[[LogEvent, str, str, str, int], None]
-"""Notes an event for the log of a run: event, job, run, kind, count."""
 
 
 class LinkMetrics:
@@ -92,10 +90,6 @@ def discard_waiting(urls: int) -> None:
     """Discard a number, in processes without metrics."""
 
 
-def discard_note(event: LogEvent, job_id: str, execution_id: str, kind: str, count: int) -> None:
-    """Discard a note, in processes without job logs."""
-
-
 def note_seeds(
     note: NoteRunEvent,
     accepted: Sequence[AcceptedSeed],
@@ -111,3 +105,10 @@ def note_seeds(
         note(log_events.SEEDS_REFUSED, *reason, count)
     for each in closed:
         note(log_events.RUN_CLOSED, each.job_id, each.execution_id, "", 1)
+
+
+def note_links(note: NoteRunEvent, page: PageParsed, counts: LinkCounts) -> None:
+    """Note the links of a page for its run: new ones, ones known already, and refused ones."""
+    for kind, count in (("new", counts.accepted), ("known", counts.seen), ("refused", counts.refused)):
+        if count:
+            note(log_events.LINKS_FOUND, page.job_id, page.execution_id, kind, count)

@@ -6,6 +6,9 @@ from typing import Final
 
 from strider.messaging.log_events import info, warning
 
+LINKS_FOUND: Final = info(
+    "Links found", "Links of pages of a run: new ones, ones known already, and ones refused by its rules."
+)
 RAW_SEEDS_NOT_COUNTED: Final = warning(
     "Raw seeds not counted",
     "The scheduler's lag for links cannot be read; raw seeds are read only as far as the last one allows.",

@@ -41,6 +41,7 @@ from strider.contracts.multipart_pages import closing_reason, has_more_parts
 from strider.contracts.owner_signature import InvalidSignature, SenderRole, identify_sender
 from strider.contracts.partitioning import shard_of_host
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
+from strider.crawl.run_log import NoteRunEvent, discard_note
 from strider.frontier.ports import SeenLookup
 from strider.link_ingestion import log_events
 from strider.messaging.effects import NO_EFFECTS, Effects, GivenUp, Publish, Subscription
@@ -49,14 +50,7 @@ from strider.runtime.consumer.spec import ConsumerSettings
 from strider.runtime.observability.logging import logger
 from strider.urls import MAX_INLINE_STEPS, host_of
 
-from .adapters import (
-    CountLinks,
-    NoteRunEvent,
-    discard_count,
-    discard_note,
-    discard_waiting,
-    note_seeds,
-)
+from .adapters import CountLinks, discard_count, discard_waiting, note_links, note_seeds
 from .core import (
     AcceptedSeed,
     AdmittedPage,
@@ -252,7 +246,9 @@ class PageIngestion:
         policy: IngestionPolicy,
         clock: Clock,
         count: CountLinks = discard_count,
+        note: NoteRunEvent = discard_note,
     ) -> None:
+        self._note = note
         self._specs = specs
         self._seen = seen
         self._policy = policy
@@ -380,6 +376,7 @@ class PageIngestion:
             self._count("taken", counts.accepted)
             self._count("seen", counts.seen)
             self._count("refused", counts.refused)
+            note_links(self._note, page.page, counts)
             # Of a sitemap in several parts, the last one settles the page.
             if page.page.is_last_part:
                 settled.append(Publish(PAGES_SETTLED, settle(page.page, counts, now_ms=now_ms)))

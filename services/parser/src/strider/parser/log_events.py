@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from strider.messaging.log_events import error, warning
+from strider.messaging.log_events import error, info, warning
 
 SITE_PARSER_SKIPPED: Final = warning(
     "Site parser skipped", "An installed site parser cannot be loaded and is not used."
@@ -20,4 +20,8 @@ PARSER_WORKER_DIED: Final = warning(
 PARSER_WORKERS_NOT_STARTED: Final = error(
     "Workers not started",
     "A worker process could not be started, and will be later. Without any the service pauses.",
+)
+PAGES_PARSED: Final = info("Pages parsed", "Pages of a run were parsed, by outcome.")
+PAGES_GIVEN_UP: Final = warning(
+    "Pages given up", "Pages of a run went to the dead letters unparsed, by reason; their entries are closed."
 )

@@ -24,8 +24,10 @@ from strider.contracts.generated.topics import (
 )
 from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS, closing_headers
 from strider.crawl.page_rejections import closing_event, page_rejection
+from strider.crawl.run_log import NoteRunEvent, discard_note
 from strider.messaging.effects import NO_EFFECTS, Effects, GivenUp, Publish, Subscription
 from strider.messaging.ports import Record
+from strider.parser import log_events
 from strider.parser.core import ParseFailure, unreadable_page
 from strider.parser.core.parsing_costs import PageSender, page_sender
 from strider.parser.core.site_parser_fields import ParserAttribution, attribute_parser
@@ -155,6 +157,7 @@ class Parser:
         turns: TurnSource | None = None,
         extraction: str = "",
         count_page: CountPage = _ignore_count,
+        note: NoteRunEvent = discard_note,
         is_shadow: bool = False,
     ) -> None:
         """Set the collaborators; `extraction` overrides the level of every crawl, empty for none.
@@ -168,6 +171,7 @@ class Parser:
         self._extraction = extraction
         self._now_ms = now_ms
         self._count_page = count_page
+        self._note = note
         self._is_shadow = is_shadow
 
     def subscriptions(self) -> tuple[Subscription, ...]:
@@ -179,6 +183,7 @@ class Parser:
         parsed = await self._parse_in_turn(page, record)
         event = parsed.event
         self._count_page(parsed.reader or attribute_parser(event))
+        self._note(log_events.PAGES_PARSED, page.job_id, page.execution_id, event.outcome, 1)
         if parsed.texts:
             event = replace(event, texts_object=await self._body_store.put(parsed.texts))
         topic = PAGES_PARSED_SHADOW if self._is_shadow else PAGES_PARSED
@@ -230,6 +235,7 @@ class Parser:
         rejected = page_rejection(record, failure.reason, service="parser", now_ms=self._now_ms())
         if rejected is None:
             return NO_EFFECTS
+        self._note(log_events.PAGES_GIVEN_UP, rejected.job_id, rejected.execution_id, failure.reason, 1)
         if failure.reason not in _PARTS_MAY_BE_PUBLISHED:
             return Effects(publish_last=(Publish(PAGES_REJECTED, rejected),))
         closes = Publish(PAGES_PARSED, closing_event(rejected), closing_headers(rejected.rejection_reason))

@@ -27,11 +27,13 @@ from strider.scheduler.adapters.offsets import (
 )
 from strider.scheduler.adapters.open_runs import RedisOpenRuns
 from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits
+from strider.scheduler.loops.log_archive import RunLogArchiveLoop
 from strider.scheduler.loops.run_log import RunLogLoop
 from strider.scheduler.ports import JobFeeds, SchedulerPorts
-from strider.storage.job_logs import RedisJobLogs
 from strider.storage.objects import open_configured_objects
 from strider.storage.redis import Redis, connect, redis_options
+from strider.storage.run_logs.archive import RunLogArchive
+from strider.storage.run_logs.redis_log import RedisRunLogs
 
 from .options import SchedulerOptions
 from .settings import SchedulerSettings
@@ -54,8 +56,16 @@ def build(process: ServiceContext[SchedulerSettings]) -> ServiceDefinition:
     ports, close_ports = open_ports(process, redis, journal)
     scheduler = Scheduler(ports, options=options_of(settings))
     closing = RunLogLoop(journal, _log, counts=scheduler.run_counts, shards=settings.run.shards, clock=clock)
+    logs = RedisRunLogs(redis)
     libraries = FunctionLibraryCollector(redis, own=library_name(), prefix=LIBRARY_PREFIX, clock=clock)
     objects = open_configured_objects(settings.objects, clock=clock)
+    archiving = RunLogArchiveLoop(
+        logs,
+        None if objects is None else RunLogArchive(objects),
+        has_ended=scheduler.has_proven_end,
+        clock=clock,
+        keep_days=settings.keep_logs_days,
+    )
     return ServiceDefinition(
         (
             consume(
@@ -66,10 +76,10 @@ def build(process: ServiceContext[SchedulerSettings]) -> ServiceDefinition:
         DEAD_LETTERS,
         dependencies=(Dependency("redis", redis.ping), Dependency("frontier", scheduler.check)),
         connect=(redis.require_noeviction,),
-        background=(scheduler.run, closing.run, libraries.run),
+        background=(scheduler.run, closing.run, archiving.run, libraries.run),
         close=(*close_ports, redis.close),
         objects=objects,
-        job_logs=RedisJobLogs(redis, clock=clock),
+        job_logs=logs,
     )
 
 

@@ -50,6 +50,9 @@ LOST_PAGE_CHECK_PAUSED: Final = warning(
 LOST_PAGE_CHECK_STOPPED: Final = warning(
     "Lost-page check stopped", "The shard has a newer owner, which continues the check."
 )
+OLD_RUN_LOGS_DELETED: Final = info(
+    "Old run logs deleted", "Archived logs of runs that are older than SCHEDULER_KEEP_LOGS_DAYS were deleted."
+)
 PAGES_LOST: Final = warning(
     "Pages lost", "Pages left the pipeline without being settled; their entries are retried or closed."
 )
@@ -89,6 +92,12 @@ RUN_COMPLETED: Final = info(
 )
 RUN_COMPLETION_PAUSED: Final = warning(
     "Run completion paused", "A dependency is unavailable; the ends of runs are proven later."
+)
+RUN_LOG_ARCHIVE_UNREADABLE: Final = warning(
+    "Run log archive unreadable", "The archived log of a run cannot be read; what Redis has replaces it."
+)
+RUN_LOG_ARCHIVING_PAUSED: Final = warning(
+    "Run log archiving paused", "Redis or the object store is unavailable; logs are archived later."
 )
 SHARD_CLEANED: Final = info(
     "Shard cleaned", "Old closed entries, old hosts and ended runs of a shard were deleted."

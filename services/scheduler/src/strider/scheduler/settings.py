@@ -69,6 +69,8 @@ class SchedulerSettings(CrawlServiceSettings):
     """How long cancels and used-up budgets of runs with nothing open are kept: longer than seeds are."""
     keep_specs_days: Annotated[int, Field(ge=75)] = 90
     """How long a crawl spec that no entry names is kept: a month, seeds (30 days) and messages (7) longer."""
+    keep_logs_days: Annotated[int, Field(ge=0)] = 30
+    """Days that archived logs of ended runs are kept. 0: for ever."""
     robots_memory_mb: Annotated[int, Field(ge=1)] = 16
     """Memory for robots.txt texts, for each shard; evicted ones are fetched again."""
     groups_in_memory: Annotated[int, Field(ge=100)] = 50_000

@@ -44,7 +44,7 @@ from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.hosts.overrides import SourceOverrides
 from strider.scheduler.core.hosts.robots_waits import RobotsWait
 from strider.scheduler.core.runs.completion import ShardRunCount
-from strider.scheduler.core.runs.ending_runs import EndingRuns
+from strider.scheduler.core.runs.ending_runs import EndingRuns, proving_shard
 from strider.scheduler.handlers.command_records import CommandRecords
 from strider.scheduler.handlers.dispatch import dispatch_by_shard
 from strider.scheduler.handlers.fetch_outcomes import FetchOutcomesHandler
@@ -91,6 +91,7 @@ class Scheduler:
 
     def __init__(self, ports: SchedulerPorts, *, options: SchedulerOptions) -> None:
         self._ports = ports
+        self._shard_count = options.shards
         self._log_lock = asyncio.Lock()
         self._budgets = RunBudgets(options.default_limits)
         self._run_control = RunControl()
@@ -286,6 +287,13 @@ class Scheduler:
     async def run_counts(self) -> Sequence[Mapping[str, RunEntryCounts] | None]:
         """Return the counts of every run in each owned shard; None for one that is not ready."""
         return [await read_run_counts(shard) for shard in self._shards.all()]
+
+    def has_proven_end(self, execution_id: str) -> bool:
+        """Whether a run has ended, and the shard that proved it is owned here."""
+        owned = {shard.number for shard in self._shards.all()}
+        return self._run_control.is_completed(execution_id) and (
+            proving_shard(execution_id, self._shard_count) in owned
+        )
 
     async def robots_waits(self, execution_id: str) -> list[RobotsWait]:
         """Return the origins whose robots.txt a run waits for; empty where anything else is open."""

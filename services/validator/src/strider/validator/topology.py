@@ -27,6 +27,7 @@ from strider.contracts.multipart_pages import (
 )
 from strider.crawl.page_rejections import closing_event
 from strider.crawl.page_rejections import page_rejection as rejection_from_headers
+from strider.crawl.run_log import NoteRunEvent, discard_note
 from strider.messaging.effects import NO_EFFECTS, Effects, GivenUp, Publish, Subscription
 from strider.messaging.ports import Record
 from strider.runtime.observability.logging import logger
@@ -67,7 +68,15 @@ _log = logger("validator")
 class Validator:
     """Validates pages and publishes them, or their rejection. Stateless."""
 
-    def __init__(self, rules: ValidationRules, encoder: PageSplicer, *, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        rules: ValidationRules,
+        encoder: PageSplicer,
+        *,
+        now_ms: Callable[[], int],
+        note: NoteRunEvent = discard_note,
+    ) -> None:
+        self._note = note
         self._rules = rules
         self._rules_version = rules.version
         self._encoder = encoder
@@ -86,8 +95,10 @@ class Validator:
         if assessment.is_rejected:
             reason, detail = assessment.reason, assessment.detail
             _log.emit(log_events.PAGE_REJECTED, url=page.url, reason=reason, detail=detail)
+            self._note(log_events.PAGES_FOUND_INVALID, page.job_id, page.execution_id, reason, 1)
             rejected = build_rejection(page, assessment, rules_version=version, now_ms=now_ms)
             return self._rejection_effects(rejected, record, outcome=reason)
+        self._note(log_events.PAGES_FOUND_VALID, page.job_id, page.execution_id, assessment.status, 1)
         verdict = build_verdict(assessment, rules_version=version, now_ms=now_ms)
         validated = PageValidated(page=page, verdict=verdict)
         encoded = self._encoder.splice(page, record, verdict)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from strider.contracts.generated.enums import ErrorClass
+from strider.crawl.run_log import RunLog
 from strider.fetcher.adapters.state.metrics import FetchMetrics
 from strider.fetcher.core import FailedFetch, FetchedResponse, RedirectRules, interpret_result
+from strider.messaging.log_events import LogEvent, logger
 from strider.runtime.observability.metrics import Metrics
 from strider.storage.worker_heartbeats import WorkerTotals
+from tests.unit.crawl.noted_events import NotedEvents
 from tests.unit.fetcher.builders import TRACE, ManualClock, a_request, a_response
 
 
@@ -79,3 +82,32 @@ def test_the_current_url_is_that_of_the_oldest_request() -> None:
     fetch_metrics.request_finished("a", None)
 
     assert (shown, fetch_metrics.current_url) == ((2, "https://site.test/a"), "https://site.test/b")
+
+
+def test_requests_are_counted_for_their_run_by_status_or_by_why_there_is_none() -> None:
+    """Those of robots.txt are not pages of a run."""
+    noted = NotedEvents()
+
+    class Journal(RunLog):
+        def record(
+            self, event: LogEvent, job_id: str, execution_id: str, kind: str = "", count: int = 1
+        ) -> None:
+            noted.note(event, job_id, execution_id, kind, count)
+
+    fetch_metrics = FetchMetrics(
+        Metrics(()), clock=ManualClock(), journal=Journal(logger("test"), clock=ManualClock())
+    )
+    for lease in ("1", "2"):
+        _ended(fetch_metrics, lease, a_response(b"<p>"))
+    _ended(fetch_metrics, "3", a_response(status=404))
+    _ended(fetch_metrics, "4", FailedFetch(ErrorClass.CONNECT_REFUSED))
+    robots = a_request(lease_id="5", kind="robots")
+    events = interpret_result(robots, a_response(b"x"), trace=TRACE, rules=RedirectRules())
+    fetch_metrics.request_finished("5", events.completed)
+    run = robots.job_id, robots.execution_id
+
+    assert noted == {
+        ("Responses received", *run, "200"): 2,
+        ("Responses received", *run, "404"): 1,
+        ("Requests unanswered", *run, "connect_refused"): 1,
+    }

@@ -7,7 +7,7 @@ is unavailable costs its lines and nothing else. The sink decides where the line
 from __future__ import annotations
 
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -18,6 +18,8 @@ from strider.messaging.ports import Clock
 QUEUE_LINES: Final = 10_000
 """Lines that may wait for the sink: about 5 MB of them."""
 BATCH_LINES: Final = 500
+MAX_RUN_LINES: Final = 100
+"""Lines of one run between two drains: a run of many lines must not push out those of others."""
 DRAIN_INTERVAL_SECONDS: Final = 0.25
 """How long a line may wait before a reader who follows a job's log sees it."""
 SINK_RETRY_SECONDS: Final = 5.0
@@ -34,6 +36,8 @@ class JobLogLine:
     event: str
     text: str
     """The whole line as JSON, as the stream has it."""
+    run: str = ""
+    """The run that it is about; empty where it is about a job."""
 
 
 class JobLogSink(Protocol):
@@ -57,12 +61,16 @@ class JobLogCapture:
         self._on_dropped = on_dropped
         self._capacity = capacity
         self._queue: deque[JobLogLine] = deque()
+        self._lines_of_run: Counter[str] = Counter()
+        """Since the queue was drained last."""
 
     def __call__(self, event: Mapping[str, Any]) -> None:
         """Queue a line, or drop it where too many wait already."""
-        if len(self._queue) >= self._capacity:
+        run = str(event.get("execution_id", ""))
+        if len(self._queue) >= self._capacity or self._lines_of_run[run] >= MAX_RUN_LINES:
             self._on_dropped(1)
             return
+        self._lines_of_run[run] += 1
         self._queue.append(
             JobLogLine(
                 job_id=str(event["job_id"]),
@@ -70,6 +78,7 @@ class JobLogCapture:
                 level=str(event.get("level", "")),
                 event=str(event.get("event", "")),
                 text=json.dumps(event, default=repr),
+                run=run,
             )
         )
 
@@ -81,6 +90,7 @@ class JobLogCapture:
 
     async def drain(self, sink: JobLogSink) -> bool:
         """Send the queued lines; False where the sink is unavailable and a batch was lost."""
+        self._lines_of_run.clear()
         while self._queue:
             batch = [self._queue.popleft() for _ in range(min(BATCH_LINES, len(self._queue)))]
             try:

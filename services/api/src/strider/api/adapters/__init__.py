@@ -4,10 +4,12 @@ from .http_connection import ConnectionLimits
 from .http_server import HttpServer
 from .idempotency_records import RedisIdempotencyRecords
 from .lease_recovery import RedisLeaseRecovery
+from .live_logs import LiveLogs
 from .read_models import PostgresReadModels
 from .run_commands import KafkaRunCommands
 from .run_states import FollowedRuns
 from .seed_publisher import KafkaSeedPublisher
+from .snapshot_feeds import SnapshotFeed
 
 __all__ = [
     "ConnectionLimits",
@@ -15,7 +17,9 @@ __all__ = [
     "HttpServer",
     "KafkaRunCommands",
     "KafkaSeedPublisher",
+    "LiveLogs",
     "PostgresReadModels",
     "RedisIdempotencyRecords",
     "RedisLeaseRecovery",
+    "SnapshotFeed",
 ]

@@ -7,6 +7,7 @@ POST /api/v1/frontier/recover ─▶ leases in Redis
 GET  /api/v1/runs/{id} ─▶ job-commands · job-events · counts in Redis
 POST /api/v1/runs/{id}/close · pause · resume · cancel ─▶ job-commands
 /api/v1/sources ─▶ sources ─▶ sources; POST /api/v1/admin/sync-enabled-sources ─▶ jobs
+GET  /api/v1/{runs,jobs}/…/logs · /sse/…/events ─▶ lines in Redis, archives in the object store
 GET  /health
 """
 
@@ -23,9 +24,11 @@ from strider.jobs.ports import JobStore
 
 from .aliases import serve_aliases
 from .auth import TokenVerifier, check_roles
+from .event_streams import Feeds, OpenStreams, event_stream_routes
 from .frontier import LeaseRecovery, frontier_routes
-from .health import ReadinessReport, health_routes
+from .health import ReadinessReport, health_report, health_routes
 from .idempotency import Idempotency, ResponseStore
+from .job_logs import JobLogs, job_log_routes
 from .jobs import (
     JobRules,
     RunCommands,
@@ -44,9 +47,13 @@ from .sources import SourceParts, admin_routes, source_routes
 __all__ = [
     "PRODUCES",
     "ApiParts",
+    "Feeds",
     "Idempotency",
+    "JobLogs",
     "JobRules",
     "LeaseRecovery",
+    "LiveParts",
+    "OpenStreams",
     "ReadModels",
     "ReadinessReport",
     "ResponseStore",
@@ -58,10 +65,19 @@ __all__ = [
     "SourceParts",
     "TokenVerifier",
     "build_app",
+    "health_report",
 ]
 
 CONSUMES: Final = ()
 PRODUCES: Final = (JOB_COMMANDS, SEEDS_OWNED, SEEDS_SUBMITTED, SOURCES)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveParts:
+    """Logs, and what is streamed."""
+
+    logs: JobLogs
+    feeds: Feeds
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +96,8 @@ class ApiParts:
     idempotency: Idempotency
     sources: SourceParts
     version: str
+    live: LiveParts | None = None
+    """Without it the API has no logs and no streams."""
 
 
 def build_app(parts: ApiParts) -> FastAPI:
@@ -108,6 +126,9 @@ def build_app(parts: ApiParts) -> FastAPI:
     app.include_router(decision_routes(parts.records))
     app.include_router(source_routes(parts.sources))
     app.include_router(admin_routes(parts.sources))
+    if parts.live is not None:
+        app.include_router(job_log_routes(parts.live.logs, parts.live.feeds))
+        app.include_router(event_stream_routes(parts.live.feeds))
     serve_aliases(app)
     _serve_contract(app)
     check_roles(app)

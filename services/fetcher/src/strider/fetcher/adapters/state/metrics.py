@@ -10,8 +10,10 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
-from strider.contracts.generated.enums import FetchOutcome
+from strider.contracts.generated.enums import FetchOutcome, RequestKind
 from strider.contracts.generated.events import FetchCompleted, FetchRequested
+from strider.crawl.run_log import RunLog
+from strider.fetcher import log_events
 from strider.messaging.ports import Clock
 from strider.runtime.observability.metrics import Alert, Metric, Metrics
 from strider.storage.worker_heartbeats import WorkerTotals
@@ -60,11 +62,12 @@ class _RateSample:
 class FetchMetrics:
     """Counts requests."""
 
-    def __init__(self, metrics: Metrics, *, clock: Clock) -> None:
+    def __init__(self, metrics: Metrics, *, clock: Clock, journal: RunLog | None = None) -> None:
         for metric in FETCHER_METRICS:
             metrics.declare(metric)
         self._metrics = metrics
         self._clock = clock
+        self._journal = journal
         self._in_flight: dict[str, str] = {}
         """URL by lease, the oldest first."""
         self._pages = self._successful = self._finished = self._bytes = 0
@@ -103,6 +106,8 @@ class FetchMetrics:
         if completed.has_page:
             count(PAGES)
             self._pages += 1
+        if self._journal is not None and completed.kind != RequestKind.ROBOTS:
+            _note_request(self._journal, completed)
 
     def update_rates(self) -> None:
         """Recompute the rates."""
@@ -131,3 +136,11 @@ class FetchMetrics:
     def mark_reported(self, total: WorkerTotals) -> None:
         """Record that a total was reported."""
         self._reported = total
+
+
+def _note_request(journal: RunLog, completed: FetchCompleted) -> None:
+    """Count a request in the log of its run: by status, or by why there is none."""
+    event, kind = log_events.RESPONSES_RECEIVED, str(completed.status)
+    if not completed.status:
+        event, kind = log_events.REQUESTS_UNANSWERED, completed.error_class or completed.outcome
+    journal.record(event, completed.job_id, completed.execution_id, kind)
