@@ -12,7 +12,9 @@ METHODS: Final = ("get", "post", "put", "patch", "delete")
 def table() -> str:
     """Render every route that the OpenAPI document describes."""
     # The description of a route needs none of the parts that serve it.
-    parts = cast("Any", ApiParts)(seeds=None, records=None, leases=None, condition=None, version="0")
+    parts = cast("Any", ApiParts)(
+        seeds=None, records=None, leases=None, runs=None, condition=None, version="0"
+    )
     lines = ["| route | what it does |", "|---|---|"]
     for path, operations in build_app(parts).openapi()["paths"].items():
         for method in METHODS:

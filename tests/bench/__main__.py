@@ -19,7 +19,7 @@ from strider.testing.stack import RunningServer, start_kafka, temp_server_direct
 from . import contracts, runtime, urls
 from .fetcher import client as fetch
 from .fetcher import service as fetch_service
-from .frontier import rebuild, shards
+from .frontier import rebuild, run_endings, shards
 from .frontier import working_set as frontier
 from .measure import Row
 from .parser import endurance as parsing_endurance
@@ -86,6 +86,7 @@ PARTS: Mapping[str, Callable[[Bench], list[Row]]] = {
     "shards": lambda bench: shards.measure(bench.kafka, rounds=bench.rounds, short=bench.short),
     "fetch": _fetch,
     "frontier": lambda bench: frontier.measure(rounds=bench.rounds, short=bench.short),
+    "runs": lambda bench: run_endings.measure(rounds=bench.rounds, short=bench.short),
     "pipeline": lambda bench: crawlers.measure(rounds=1 if bench.short else 3, short=bench.short),
 }
 """Every part, in the order in which they are measured."""

@@ -16,7 +16,14 @@ import pytest
 
 from strider.contracts import TOPICS, Topic
 from strider.contracts.generated import topics
-from strider.contracts.generated.topics import CRAWL_SPECS, EXAMPLE_SERVICES, SCHEMAS, SERVICES
+from strider.contracts.generated.topics import (
+    CRAWL_SPECS,
+    EXAMPLE_SERVICES,
+    JOB_COMMANDS,
+    JOB_EVENTS,
+    SCHEMAS,
+    SERVICES,
+)
 
 from .rules import sources
 
@@ -33,13 +40,17 @@ CALLS = {
 """Call that has a topic among its arguments -> kind of use."""
 NEUTRAL_CALLS = frozenset(
     {
-        *("decode", "encode", "_decode", "_decoder_of", "locate_event", "message_prefix"),
+        *("decode", "encode", "_decode", "decoder_of", "locate_event", "message_prefix"),
         *("FieldPeeker", "Splicer", "PipelineStage", "emit"),
         *("partition_count", "_partition_count", "cluster_identity", "MissingTopic"),
     }
 )
 """Calls that neither read nor write the topic that they are given."""
-LIBRARY_READERS = {"CrawlSpecCache": CRAWL_SPECS.name}
+LIBRARY_READERS = {
+    "CrawlSpecCache": CRAWL_SPECS.name,
+    "JobCommandFeed": JOB_COMMANDS.name,
+    "JobEventFeed": JOB_EVENTS.name,
+}
 """Class of a library that follows a topic -> the topic."""
 ONE_PROCESS = ("crawl", "parse")
 """Packages of the command line whose pipeline runs on the in-process bus, not on Kafka."""

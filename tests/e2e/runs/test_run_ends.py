@@ -27,6 +27,7 @@ from tests.processes.waiting import until
 
 SHAPE = SiteShape(hosts=2, pages_per_host=6, has_excluded=True)
 END_SECONDS = 240.0
+ROOT = Path(__file__).parents[3]
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -62,6 +63,14 @@ async def result(ring: Ring, *arguments: str) -> Mapping[str, Any]:
     code, shown, told = await ended(await strider(ring, *arguments))
     assert code == 0, told
     return dict(json.loads(shown))
+
+
+async def documented_reader(ring: Ring, run: str) -> Process:
+    """Start the program of the page about control, as a foreign client runs it."""
+    page = (ROOT / "docs" / "operations" / "control.md").read_text(encoding="utf-8")
+    program = page.partition("```python\n")[2].partition("```")[0]
+    arguments = (sys.executable, "-c", program, ring.servers.kafka.address, run)
+    return await asyncio.create_subprocess_exec(*arguments, cwd=ROOT, stdout=PIPE, stderr=PIPE)
 
 
 async def events_of(ring: Ring, run: str) -> list[Any]:
@@ -106,7 +115,11 @@ async def test_seeds_that_are_waited_for_end_with_their_run(ring: Ring, site: Se
 async def test_a_foreign_client_closes_its_run_and_what_comes_later_is_refused(
     ring: Ring, site: ServedSite
 ) -> None:
-    """By a document on the topic; the end is on job-events, and Ctrl-C of a wait leaves the run going."""
+    """By a document on the topic; the end is on job-events, and Ctrl-C of a wait leaves the run going.
+
+    The program in docs/operations/control.md reads that end as it stands there.
+    """
+    reading = await documented_reader(ring, "raw.spring")
     waiting = await strider(ring, "runs", "wait", "raw.spring")
     ring.sow(site, is_owner=False, run="spring", delay=1, scope="listed")
     await ring.until_asked(site, more=1, seconds=END_SECONDS)
@@ -119,6 +132,12 @@ async def test_a_foreign_client_closes_its_run_and_what_comes_later_is_refused(
     assert "raw.spring continues" in told
     ring.produce_seed({"run": "spring", "close": True})
     end = await result(ring, "runs", "wait", "raw.spring", "--json")
+    code, shown, told = await ended(reading)
+    assert code == 0, told
+    read = json.loads(shown)
+    assert (read["state_after"], read["pages"], read["bytes"]) == (end["state"], end["pages"], end["bytes"])
+    assert read["counts"] == {"accepted": end["accepted"], **end["outcomes"]}
+    assert (read["start_pages"], len(read["start_text_hashes"])) == (1, 1)
     assert (end["execution_id"], end["accepted"], end["state"]) == ("raw.spring", 1, "completed")
 
     late = f"{site.plan.seeds[0]}?late"

@@ -20,7 +20,13 @@ import pytest
 from strider.api import log_events
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.contracts.generated.topics import SCHEMAS, SEEDS_OWNED, SEEDS_SUBMITTED
+from strider.contracts.generated.topics import (
+    JOB_COMMANDS,
+    JOB_EVENTS,
+    SCHEMAS,
+    SEEDS_OWNED,
+    SEEDS_SUBMITTED,
+)
 from strider.contracts.owner_signature import identify_sender
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import RowChanges, decision_rows, page_row
@@ -50,7 +56,9 @@ Start = Callable[..., ServiceProcess]
 async def topics(stack: ServerStack) -> str:
     """Apply the topics; gives the broker's address."""
     connection = KafkaConnection((stack.kafka.address,))
-    await apply_topics(connection, [SEEDS_OWNED, SEEDS_SUBMITTED, SCHEMAS], shards=SHARDS)
+    await apply_topics(
+        connection, [SEEDS_OWNED, SEEDS_SUBMITTED, SCHEMAS, JOB_COMMANDS, JOB_EVENTS], shards=SHARDS
+    )
     return stack.kafka.address
 
 

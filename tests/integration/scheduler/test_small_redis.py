@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
+from strider.crawl.runs.control import RunControl
 from strider.frontier.models import QueueLimits
 from strider.frontier.redis.working_set import RedisWorkingSet
 from strider.runtime.clocks import SystemClock
-from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.loops.refill import RefillLoop
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import NoSchedulerMeter

@@ -34,6 +34,7 @@ CORE_MAY_IMPORT = frozenset({"contracts", "urls", "politeness", "sites"})
 
 PURE_MODULES = frozenset(
     {
+        "strider.crawl.runs",
         "strider.frontier.constants",
         "strider.frontier.models",
         "strider.frontier.turns",

@@ -13,12 +13,12 @@ import pytest
 from fastapi.routing import iter_route_contexts
 from structlog.testing import capture_logs
 
-from strider.api.core import DECISION_COLUMNS, SqlQuery
-from strider.api.routes import ApiParts, SeedLimits, SeedSubmission, build_app
+from strider.api.core import DECISION_COLUMNS, RunRecord, SqlQuery
+from strider.api.routes import ApiParts, RunStates, SeedLimits, SeedSubmission, build_app
 from strider.contracts import EncodeError
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.contracts.generated.events import SeedSubmitted
+from strider.contracts.generated.events import JobEvent, SeedSubmitted
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.contracts.owner_signature import SenderRole
 from strider.messaging.errors import Unavailable
@@ -77,6 +77,19 @@ class GivenLeases:
         return 7
 
 
+class NoRuns:
+    """Knows no run."""
+
+    async def find(self, execution_id: str) -> RunRecord | None:
+        return None
+
+    async def publish(self, command: JobEvent) -> None:
+        raise AssertionError(command)
+
+    def now_ms(self) -> int:
+        return NOW_MS
+
+
 @dataclass
 class GivenCondition:
     is_ready: bool = True
@@ -91,6 +104,7 @@ class World:
     door: KeptDoor = field(default_factory=KeptDoor)
     records: GivenRecords = field(default_factory=GivenRecords)
     leases: GivenLeases = field(default_factory=GivenLeases)
+    runs: RunStates = field(default_factory=NoRuns)
     condition: GivenCondition = field(default_factory=GivenCondition)
     headers_key: str = ""
     sender: SenderRole = SenderRole.OWNER
@@ -103,7 +117,15 @@ class World:
             rules=SeedLimits(max_seeds=3, max_body_bytes=2_000, allow_private=False, sender=self.sender),
             protect_headers=HeaderCipher(self.headers_key).protect,
         )
-        return ApiParts(submission, self.records, self.leases, self.condition, version="1.2.3", token=token)
+        return ApiParts(
+            submission,
+            self.records,
+            self.leases,
+            self.runs,
+            self.condition,
+            version="1.2.3",
+            token=token,
+        )
 
 
 def client_of(parts: ApiParts, base_url: str = "http://127.0.0.1:8060") -> httpx.AsyncClient:
@@ -279,11 +301,11 @@ async def test_each_seed_of_many_has_its_result(world: World, client: httpx.Asyn
 
 
 async def test_a_run_is_not_closed_by_the_way(world: World, client: httpx.AsyncClient) -> None:
-    """Its seeds may be on their way to the topic: the refusal names what closes a run."""
+    """Its other seeds may not be on the topic yet: the refusal names the route that closes a run."""
     answer = await client.post("/api/v1/seeds", json=[{"run": "spring", "close": True}])
 
     assert answer.status_code == 422
-    assert "strider runs close" in answer.json()["seeds"][0]["detail"]
+    assert "POST /api/v1/runs/{id}/close" in answer.json()["seeds"][0]["detail"]
     assert world.door.submitted == []
 
 
@@ -602,6 +624,8 @@ async def test_the_contract_describes_itself(client: httpx.AsyncClient) -> None:
         "/api/v1/pages/{key}",
         "/api/v1/decisions",
         "/api/v1/frontier/recover",
+        "/api/v1/runs/{execution_id}",
+        *(f"/api/v1/runs/{{execution_id}}/{what}" for what in ("close", "pause", "resume", "cancel")),
     }
     body = document["paths"]["/api/v1/seeds"]["post"]["requestBody"]["content"]["application/json"]
     seed = body["schema"]["anyOf"][0]

@@ -16,10 +16,10 @@ from strider.cli.commands.runs import RunView, run_view, shown_fields
 from strider.cli.explain.decision_steps import run_state_name
 from strider.cli.explain.facts import delay_text
 from strider.contracts.generated.events import CrawlSpecDeclared, HostRecorded, JobEvent
+from strider.crawl.runs.control import RunControl, RunState
 from strider.frontier.models import HostPace
 from strider.frontier.redis.admin import ABSENT, READY, ShardState
 from strider.frontier.redis.inspection import HostGroupSnapshot, RunSnapshot
-from strider.scheduler.core.runs.control import RunControl, RunState
 
 
 @pytest.fixture(autouse=True)

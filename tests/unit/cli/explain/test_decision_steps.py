@@ -8,7 +8,7 @@ import pytest
 
 from strider.cli.explain.decision_steps import UrlEvidence, decision_steps
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, JobEvent
-from strider.scheduler.core.runs.control import RunControl, RunState
+from strider.crawl.runs.control import RunControl, RunState
 from strider.urls import origin_of
 
 

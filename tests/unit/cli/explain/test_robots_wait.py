@@ -11,7 +11,7 @@ from strider.cli.explain.decision_steps import UrlEvidence, decision_steps
 from strider.cli.explain.facts import entry_fact
 from strider.cli.explain.robots_wait import robots_wait_text, with_robots_wait
 from strider.contracts.generated.events import HostRecorded
-from strider.scheduler.core.runs.control import RunControl
+from strider.crawl.runs.control import RunControl
 from tests.unit.scheduler.builders import NOW, URL, a_spec, an_entry
 
 ORIGIN, GROUP = "http://www.a.test", "www.a.test"

@@ -28,7 +28,7 @@ from strider.cli.explain.lookup import LookupResult
 from strider.cli.explain.subject import UrlSubject, parse_subject
 from strider.cli.explain.timeline import timeline_json, timeline_text
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
-from strider.scheduler.core.runs.control import FOREVER_MS
+from strider.crawl.runs.control import FOREVER_MS
 from strider.urls import url_hash, url_key_of
 
 URL = "https://www.example.org/a"

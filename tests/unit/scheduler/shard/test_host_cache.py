@@ -7,6 +7,7 @@ import tracemalloc
 import pytest
 
 from strider.contracts.generated.enums import RobotsState
+from strider.crawl.runs.control import FOREVER_MS, ManualBlock
 from strider.politeness.backoff import HostBackoff
 from strider.politeness.robots.freshness import OriginRobots
 from strider.scheduler.core.hosts.host_state import (
@@ -16,7 +17,6 @@ from strider.scheduler.core.hosts.host_state import (
     new_host_group,
 )
 from strider.scheduler.core.hosts.robots import NO_ROBOTS, parse_robots
-from strider.scheduler.core.runs.control import FOREVER_MS, ManualBlock
 from strider.scheduler.shard.host_cache import EVICTION_SCAN, PARSED_DIVISOR, HostGroupCache, RobotsCache
 from tests.unit.scheduler.builders import NOW
 

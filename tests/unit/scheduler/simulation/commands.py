@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from strider.contracts.generated.events import JobEvent
-from strider.scheduler.core.runs.commands import with_command_id
+from strider.crawl.runs.commands import with_command_id
 
 
 def a_command(what: str, **changes: Any) -> JobEvent:

@@ -101,6 +101,8 @@ class SimulatedPipeline:
     """Share of requests whose fetcher dies: the site has served them, but no outcome is published."""
     loses_page: Callable[[str, int], bool] = lambda _url, _time: False
     """Whether a page is lost between two services: by URL and the number of its earlier fetches."""
+    repeated_settlements: float = 0.0
+    """Share of pages whose links and settlement are published again later, as after a kill."""
     settle_seconds: float = 2.0
     """Longest time until a page is settled."""
     link_fields: dict[str, Any] = field(default_factory=dict)
@@ -176,6 +178,9 @@ class SimulatedPipeline:
         if not self.loses_page(request.url, time):
             await self._settle(request, answer)
         self._describe_unsettled.remove(number)
+        if self.repeated_settlements and self.random.random() < self.repeated_settlements:
+            await self.clock.sleep(self.random.uniform(0, 20) * self.time_factor)
+            await self._settle(request, answer)
 
     async def _settle(self, request: FetchRequested, answer: SimulatedResponse) -> None:
         await self.discover(answer.links, page=request.url)
@@ -188,6 +193,7 @@ class SimulatedPipeline:
             verdict="valid",
             settled_at_ms=1,
             url=request.url,
+            raw_hash=request.url_key[::-1],
             text_hash="t",
             status=answer.status,
             total_us=round(answer.seconds * 1_000_000),

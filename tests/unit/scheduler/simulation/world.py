@@ -31,6 +31,7 @@ from strider.contracts.generated.topics import (
     URLS_DECIDED,
 )
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
+from strider.crawl.feeds import JobCommandFeed, JobEventFeed
 from strider.frontier.memory.frontier import MemoryFrontier
 from strider.messaging.effects import Publish, Subscription
 from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus
@@ -40,7 +41,7 @@ from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
 from strider.runtime.publishing.publisher import EventPublisher
-from strider.scheduler.adapters.feeds import JobCommandFeed, JobEventFeed, SourceFeed
+from strider.scheduler.adapters.feeds import SourceFeed
 from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader
 from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLog, TopicFrontierLogs
 from strider.scheduler.adapters.offsets import TopicCompletionOffsets

@@ -23,9 +23,9 @@ from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import CrawlSpecDeclared, HostRecorded
 from strider.contracts.generated.topics import CRAWL_SPECS, HOSTS
 from strider.contracts.partitioning import shard_of_host
+from strider.crawl.runs.control import NO_BLOCK, RunControl
 from strider.frontier.redis.inspection import HostGroupSnapshot
 from strider.runtime.settings.types import parse_duration
-from strider.scheduler.core.runs.control import NO_BLOCK, RunControl
 from strider.urls import RefusedUrl, host_of, registrable_domain, to_wire_url
 
 app = typer.Typer(no_args_is_help=True, help="Show hosts, block and unblock them.")

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from strider.cli.arguments import closest
 from strider.cli.connections import BrokerTarget, run_with_broker
 from strider.cli.exit_codes import CommandExit
-from strider.cli.explain.decision_steps import run_state_name
 from strider.cli.frontier.client import FrontierClient, open_frontier_client
 from strider.cli.frontier.run_end import end_exit_code, end_fields, print_end, wait_for_runs
 from strider.cli.frontier.run_log import print_run_log
@@ -33,9 +32,16 @@ from strider.cli.output import (
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.ids import ADHOC_JOB_ID
+from strider.crawl.runs.commands import (
+    CLOSED,
+    excluding_state,
+    is_shared_run,
+    shown_state,
+    state_after,
+)
+from strider.crawl.runs.control import RunControl, RunState
 from strider.frontier.redis.inspection import RunSnapshot, RunsSnapshot
 from strider.messaging.kafka import KafkaBus
-from strider.scheduler.core.runs.control import RunControl, RunState
 
 app = typer.Typer(no_args_is_help=True, help="List, show, close, wait for, pause and cancel runs; drop jobs.")
 
@@ -46,21 +52,6 @@ PauseReason = Annotated[str, typer.Option("--reason", help="Shown by `runs show`
 EndReason = Annotated[
     str, typer.Option("--reason", help="Shown by `runs show` and `explain`; detail of each closed URL.")
 ]
-
-_STATE_AFTER: Final = {
-    JobEventKind.PAUSE: RunState.PAUSED,
-    JobEventKind.RESUME: RunState.RUNS,
-    JobEventKind.CANCEL: RunState.CANCELLED,
-    JobEventKind.DROP: RunState.DROPPED,
-}
-_IMPOSSIBLE_AFTER: Final = {
-    RunState.CANCELLED: {RunState.RUNS, RunState.PAUSED},
-    RunState.DROPPED: {RunState.RUNS, RunState.PAUSED, RunState.CANCELLED},
-    RunState.COMPLETED: {RunState.RUNS, RunState.PAUSED, RunState.CANCELLED},
-}
-"""States that a run cannot return to from a final one."""
-CLOSED: Final = "closed"
-"""State of a run that continues without further seeds, until nothing of it is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +116,7 @@ def logs(
 @app.command("close")
 def close_run(run_id: Run, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
     """Close a run: no more seeds of it come, and it ends when nothing of it is open."""
-    if run_id.startswith(f"{ADHOC_JOB_ID}-"):
+    if is_shared_run(run_id):
         fail(
             f"{run_id} is a run of {ADHOC_JOB_ID}, which senders share: name a run of your own with --run",
             CommandExit.USAGE,
@@ -228,14 +219,14 @@ class _Command:
     reason: str = ""
 
     @property
-    def state(self) -> RunState:
-        """State that the command puts a run into."""
-        return _STATE_AFTER[self.kind]
+    def state(self) -> str:
+        """Name of the state that the command puts a run into."""
+        return state_after(self.kind)
 
 
 def _check_job(command: _Command) -> None:
     """Refuse to end the job of all seeds without a job: it would refuse later ones too."""
-    if command.run_id == ADHOC_JOB_ID and command.state in _IMPOSSIBLE_AFTER:
+    if command.run_id == ADHOC_JOB_ID:
         fail(
             f"{ADHOC_JOB_ID} is the job of seeds without a job, later ones included: name one of its runs",
             CommandExit.USAGE,
@@ -268,7 +259,7 @@ def _publish(command: _Command, bootstrap: str, *, as_json: bool) -> None:
 async def _publish_to(target: BrokerTarget, command: _Command) -> list[dict[str, Any]]:
     async with open_frontier_client(target) as frontier:
         runs = await _runs_of(frontier, command)
-        is_new = any(run.state != run_state_name(command.state) for run in runs)
+        is_new = any(run.state != command.state for run in runs)
         # A resume wakes entries that sleep by a pause that the log no longer has: it is never superfluous.
         if is_new or command.kind is JobEventKind.RESUME:
             about = {"execution_id": command.run_id} if command.run_id == runs[0].execution_id else {}
@@ -279,7 +270,7 @@ async def _publish_to(target: BrokerTarget, command: _Command) -> list[dict[str,
         return [
             {
                 "id": command.run_id,
-                "state": run_state_name(command.state),
+                "state": command.state,
                 "is_new": is_new,
                 "open": open_entries,
             }
@@ -309,13 +300,11 @@ async def _runs_of(frontier: FrontierClient, command: _Command) -> list[RunView]
     """Return the runs that a command is about; ends the command line where it cannot apply to them."""
     glance = await frontier.inspection.runs(range(frontier.shards))
     runs = _find_runs(_run_views(glance, await frontier.load_run_control()), command.run_id)
-    if command.run_id == runs[0].execution_id and command.state is RunState.DROPPED:
+    if command.run_id == runs[0].execution_id and command.kind is JobEventKind.DROP:
         fail(f"{command.run_id} is a run; only a job is dropped, here {runs[0].job_id}", CommandExit.USAGE)
-    is_about_run = command.run_id == runs[0].execution_id
-    finals = (RunState.DROPPED, RunState.CANCELLED, *((RunState.COMPLETED,) if is_about_run else ()))
-    for final in finals:
-        if command.state in _IMPOSSIBLE_AFTER[final] and all(run.state == final for run in runs):
-            fail(f"{command.run_id} was {final.value}, which cannot be undone", CommandExit.FAILED)
+    final = excluding_state(command.kind, {run.state for run in runs})
+    if final is not None and (final is not RunState.COMPLETED or command.run_id == runs[0].execution_id):
+        fail(f"{command.run_id} was {final.value}, which cannot be undone", CommandExit.FAILED)
     return runs
 
 
@@ -331,19 +320,16 @@ def _run_views(glance: RunsSnapshot, orders: RunControl) -> list[RunView]:
 
 def run_view(run: RunSnapshot, orders: RunControl) -> RunView:
     """Return a run as it is printed: its counts, and its state by all commands."""
-    order = orders.directive_for(run.job_id, run.execution_id)
-    state, closing = run_state_name(order.state), orders.closing_of(run.execution_id)
-    if closing is not None and order.state is RunState.RUNS:
-        state, order = CLOSED, closing
+    shown = shown_state(orders, run.job_id, run.execution_id)
     return RunView(
         run.execution_id,
         run.job_id,
-        state,
+        shown.state,
         run.open,
         run.accepted,
         run.crawl_spec_ids,
-        by=order.by,
-        reason=order.reason,
+        by=shown.by,
+        reason=shown.reason,
     )
 
 

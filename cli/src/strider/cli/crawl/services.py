@@ -19,6 +19,7 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageRejected
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
+from strider.crawl.feeds import JobCommandFeed, JobEventFeed
 from strider.crawl.settings import user_agent
 from strider.fetcher import topology as fetching
 from strider.fetcher.adapters import open_fetch_client, raise_open_file_limit, redirect_rules_of
@@ -41,7 +42,6 @@ from strider.runtime.consumer.spec import ConsumerSettings, ConsumerSpec, consum
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.runtime.settings.base import CrawlSettings
 from strider.scheduler import topology as scheduling
-from strider.scheduler.adapters.feeds import JobCommandFeed, JobEventFeed
 from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader
 from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLogs
 from strider.scheduler.adapters.offsets import TopicPipelineOffsets

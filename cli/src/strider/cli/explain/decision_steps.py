@@ -15,6 +15,8 @@ from typing import Final
 
 from strider.contracts.generated.enums import HostRecordKind
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
+from strider.crawl.runs.commands import run_state_name
+from strider.crawl.runs.control import RunControl, RunState
 from strider.frontier.redis.inspection import HostGroupSnapshot
 from strider.link_ingestion.core.link_filter import LinkFilters
 from strider.link_ingestion.core.spec_rules import compile_rules as link_rules_of
@@ -27,7 +29,6 @@ from strider.scheduler.core.hosts.robots import (
     parse_robots,
     robots_from_record,
 )
-from strider.scheduler.core.runs.control import RunControl, RunState
 from strider.urls import host_of
 
 from .facts import delay_text, entry_fact, time_of_ms, time_text
@@ -116,11 +117,6 @@ def _frontier_steps(evidence: UrlEvidence) -> Iterator[DecisionStep]:
     yield DecisionStep(
         "command", result, f"run {entry.execution_id} is {run_state_name(order.state)}{detail}"
     )
-
-
-def run_state_name(state: RunState) -> str:
-    """Return the state of a run as it is printed, in tables and in JSON."""
-    return "running" if state is RunState.RUNS else state.value
 
 
 def _robots_step(evidence: UrlEvidence) -> DecisionStep:

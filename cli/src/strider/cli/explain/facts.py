@@ -32,8 +32,8 @@ from strider.contracts.generated.enums import (
 )
 from strider.contracts.generated.events import CrawlSpecDeclared, DeadLetter, EntryRecorded, HostRecorded
 from strider.contracts.seed_limits import SEED_RANGES
+from strider.crawl.runs.control import FOREVER_MS
 from strider.frontier.redis.inspection import HostGroupSnapshot
-from strider.scheduler.core.runs.control import FOREVER_MS
 from strider.urls import RefusedUrl, to_wire_url, url_hash, url_key_of
 
 MAX_NAMED_SPECS: Final = 3

@@ -26,6 +26,8 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.generated.topics import JOB_COMMANDS, JOB_EVENTS
+from strider.crawl.runs.commands import new_command
+from strider.crawl.runs.control import RunControl
 from strider.frontier.redis.inspection import ShardInspector
 from strider.messaging.compacted_table import CompactedTableReader
 from strider.messaging.effects import Publish
@@ -33,8 +35,6 @@ from strider.messaging.kafka import KafkaBus
 from strider.messaging.ports import Bus, TopicPartition
 from strider.runtime.clocks import SystemClock
 from strider.runtime.publishing.publisher import EventPublisher
-from strider.scheduler.core.runs.commands import with_command_id
-from strider.scheduler.core.runs.control import RunControl
 
 PUBLISHER: Final = "cli"
 """Name of the publishing service in the headers of what commands publish."""
@@ -87,10 +87,7 @@ class FrontierClient:
 
     async def publish_command(self, what: JobEventKind, **about: Any) -> JobEvent:
         """Publish a job command; returns when the broker has acknowledged it. Raises Unavailable."""
-        at_ms = round(time.time() * 1000)
-        event = with_command_id(
-            JobEvent(event_id="", what=what, is_wish=True, at_ms=at_ms, by=current_user(), **about)
-        )
+        event = new_command(what, by=current_user(), now_ms=round(time.time() * 1000), **about)
         publisher = EventPublisher(
             self.bus, self.codec, service=PUBLISHER, shards=self.shards, clock=SystemClock()
         )

@@ -19,11 +19,11 @@ from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.enums import JobState
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.generated.topics import JOB_COMMANDS, JOB_EVENTS
+from strider.crawl.feeds import JobCommandFeed, JobEventFeed
+from strider.crawl.runs.control import RunControl
 from strider.frontier.redis.inspection import ShardInspector
 from strider.messaging.errors import StartRefused, Unavailable
 from strider.messaging.ports import Bus
-from strider.scheduler.adapters.feeds import JobCommandFeed, JobEventFeed
-from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.core.runs.ending_runs import ACCEPTED_COUNT
 
 RETRY_SECONDS: Final = 1.0

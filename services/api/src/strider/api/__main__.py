@@ -8,6 +8,7 @@ from importlib.metadata import version
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.contracts.owner_signature import SenderRole
 from strider.frontier.redis.admin import ShardAdmin
+from strider.frontier.redis.inspection import ShardInspector
 from strider.messaging.errors import StartRefused
 from strider.messaging.ports import epoch_ms
 from strider.runtime.observability import log_events
@@ -19,7 +20,14 @@ from strider.storage.encryption import HeaderCipher
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.storage.redis import Redis, connect, redis_options
 
-from .adapters import ConnectionLimits, HttpServer, KafkaSeedPublisher, PostgresReadModels, RedisLeaseRecovery
+from .adapters import (
+    ConnectionLimits,
+    FollowedRuns,
+    HttpServer,
+    KafkaSeedPublisher,
+    PostgresReadModels,
+    RedisLeaseRecovery,
+)
 from .core import is_loopback
 from .routes import PRODUCES, ApiParts, SeedLimits, SeedSubmission, build_app
 from .settings import ApiSettings
@@ -44,7 +52,8 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
         chance=process.chance,
     )
     redis = connect(redis_options(settings.redis))
-    parts = _parts(process, seeds, postgres, redis)
+    runs = _follow_runs(process, publisher, redis)
+    parts = _parts(process, seeds, runs, postgres, redis)
     server = HttpServer(
         build_app(parts), host=settings.host, port=settings.port, limits=_connection_limits(settings)
     )
@@ -57,12 +66,27 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
         produces=PRODUCES,
         dependencies=(
             Dependency("postgres", postgres.ping),
-            # Only lease recovery needs it; but the health route reports it.
+            # Only lease recovery and counts of runs need it; but the health route reports it.
             Dependency("redis", redis.ping, is_vital=False),
         ),
         connect=(server.start,),
-        background=(serve,),
-        close=(server.close, publisher.close, postgres.close, redis.close),
+        background=(serve, runs.run),
+        close=(server.close, runs.close, publisher.close, postgres.close, redis.close),
+    )
+
+
+def _follow_runs(
+    process: ServiceContext[ApiSettings], publisher: EventPublisher, redis: Redis
+) -> FollowedRuns:
+    return FollowedRuns(
+        process.bus,
+        process.codec,
+        ShardInspector(redis),
+        publisher,
+        shards=process.settings.run.shards,
+        timeout_seconds=process.settings.publish_timeout_seconds,
+        clock=process.clock,
+        chance=process.chance,
     )
 
 
@@ -85,7 +109,11 @@ def _refuse_to_be_open(settings: ApiSettings) -> None:
 
 
 def _parts(
-    process: ServiceContext[ApiSettings], seeds: KafkaSeedPublisher, postgres: Postgres, redis: Redis
+    process: ServiceContext[ApiSettings],
+    seeds: KafkaSeedPublisher,
+    runs: FollowedRuns,
+    postgres: Postgres,
+    redis: Redis,
 ) -> ApiParts:
     settings = process.settings
     submission = SeedSubmission(
@@ -104,6 +132,7 @@ def _parts(
         submission,
         PostgresReadModels(postgres),
         RedisLeaseRecovery(ShardAdmin(redis), shards=settings.run.shards),
+        runs,
         process.readiness,
         version=version("strider-api"),
         token=settings.token.get_secret_value(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
+from strider.crawl.feeds import JobCommandFeed, JobEventFeed
 from strider.crawl.run_log import RunLog
 from strider.frontier.models import QueueLimits
 from strider.frontier.redis.function_library import LIBRARY_PREFIX, library_name
@@ -15,7 +16,7 @@ from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler import log_events
-from strider.scheduler.adapters.feeds import JobCommandFeed, JobEventFeed, SourceFeed
+from strider.scheduler.adapters.feeds import SourceFeed
 from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader
 from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLogs
 from strider.scheduler.adapters.metrics import SchedulerMetrics

@@ -41,9 +41,6 @@ FRONTIER_RECORD_UNREADABLE: Final = error(
 JOB_COMMAND_RECEIVED: Final = info(
     "Job command received", "A person's command about a run or a host was read."
 )
-JOB_EVENT_UNREADABLE: Final = error(
-    "Job event unreadable", "A record of job-events or job-commands cannot be decoded and is skipped."
-)
 JOB_EVENTS_PAUSED: Final = warning(
     "Job events paused", "Topic job-events or job-commands cannot be read or written; both wait."
 )

@@ -14,6 +14,7 @@ from strider.contracts.generated.events import (
     SourceSaved,
 )
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
+from strider.crawl.topic_follower import EventFeed
 from strider.frontier.models import ShardStats
 from strider.frontier.ports import WorkingSet
 from strider.frontier.rebuild_records import RecordedEntry
@@ -24,7 +25,6 @@ from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler.core.release.backpressure import LagGate, PipelineBacklog
 from strider.scheduler.core.runs.lost_pages import PipelineOffsets
 from strider.scheduler.core.runs.run_proof import CompletionOffsets
-from strider.scheduler.handlers.topic_follower import EventFeed
 
 OnHost = Callable[[str, HostRecorded | None], None]
 """Takes the name of a host group or an origin, and its record; None where that was deleted."""
@@ -90,6 +90,9 @@ class ClosedEntry(NamedTuple):
     is_forgotten: bool = False
     discovered_at_ms: int = 0
     """When it was accepted; only of seeds."""
+    raw_hash: str = ""
+    text_hash: str = ""
+    """Hashes of its page; only of seeds."""
 
 
 @dataclass(frozen=True, slots=True)

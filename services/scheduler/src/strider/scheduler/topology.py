@@ -34,6 +34,7 @@ from strider.contracts.generated.topics import (
     SCHEDULER_DLQ,
     URLS_DECIDED,
 )
+from strider.crawl.runs.control import RunControl
 from strider.frontier.constants import NO_QUEUE_LIMITS
 from strider.frontier.models import RunEntryCounts
 from strider.messaging.effects import Effects, Subscription
@@ -43,7 +44,6 @@ from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.hosts.overrides import SourceOverrides
 from strider.scheduler.core.hosts.robots_waits import RobotsWait
 from strider.scheduler.core.runs.completion import ShardRunCount
-from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.core.runs.ending_runs import EndingRuns
 from strider.scheduler.handlers.command_records import CommandRecords
 from strider.scheduler.handlers.dispatch import dispatch_by_shard

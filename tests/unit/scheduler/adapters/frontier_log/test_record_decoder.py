@@ -101,6 +101,8 @@ def test_closed_entries_carry_all_that_a_rebuild_needs(records: list[EntryRecord
             told = entry_record_of(found)
             assert [getattr(told, name) for name in names] == [getattr(entry, name) for name in names]
             assert found.seed_token == entry.seed_token
+            if entry.seed_token:
+                assert (found.raw_hash, found.text_hash) == (entry.raw_hash, entry.text_hash)
             assert found.is_forgotten == (disposition_of(entry) is EntryDisposition.CLOSE_AND_FORGET)
 
 

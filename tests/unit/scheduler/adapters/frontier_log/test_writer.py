@@ -8,9 +8,9 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_EVENTS, LINKS_DISCOVERED
+from strider.crawl.feeds import JobEventFeed
 from strider.messaging.errors import ShardFenced
 from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus, simulate
-from strider.scheduler.adapters.feeds import JobEventFeed
 from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLogs
 
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from io import BytesIO
+from typing import Any, ClassVar
 
 import pytest
+from fastavro import parse_schema, schemaless_writer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import JobEvent
-from strider.scheduler.core.runs.commands import CommandTable, with_command_id
+from strider.contracts.generated.topics import JOB_EVENTS
+from strider.crawl.runs.commands import command_record, with_command_id
+from strider.crawl.runs.control import RunControl, RunState
+from strider.scheduler.core.runs.commands import CommandTable
 from strider.scheduler.core.runs.completion import ShardRunCount
-from strider.scheduler.core.runs.control import RunControl, RunState
 from strider.scheduler.core.runs.ending_runs import (
     NO_ROUND,
     CountRound,
@@ -24,6 +32,7 @@ from strider.scheduler.core.runs.ending_runs import (
     fact_of,
     proving_shard,
     round_event,
+    start_pages_of,
     sum_tallies,
 )
 from strider.scheduler.core.runs.run_proof import (
@@ -32,10 +41,24 @@ from strider.scheduler.core.runs.run_proof import (
     RunProof,
     completion_event,
 )
+from strider.scheduler.core.runs.start_pages import NO_START_PAGES, StartPage, StartPages
 
 SHARDS = 2
 ASKED = CountRound(7, 1)
 READ = CompletionOffsets({}, {}, {}, {})
+
+
+class EarlierEvent:
+    """A job event of the first version, as its fields."""
+
+    SCHEMA_NAME: ClassVar[str] = "job-event.v1"
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self.fields = fields
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> EarlierEvent:
+        return cls(record)
 
 
 def a_command(what: str, **changes: Any) -> JobEvent:
@@ -126,6 +149,54 @@ def test_a_count_is_read_as_it_was_published() -> None:
     fact = RunFact(a_count(epoch=2, accepted=4, rebuilt_at_ms=11), ASKED, tally)
 
     assert fact_of(fact_event(EndingRun("run"), 1, fact, now_ms=9)) == fact
+
+
+def test_start_pages_are_read_as_they_were_published() -> None:
+    pages = StartPages(2, (StartPage("a", "raw a", "text a"), StartPage("b", "", "text b")))
+    fact = RunFact(a_count(), ASKED, RunTally(start_pages=pages))
+
+    assert fact_of(fact_event(EndingRun("run"), 1, fact, now_ms=9)) == fact
+
+
+def test_counts_of_an_earlier_version_have_no_start_pages() -> None:
+    """Schedulers of two versions run beside each other during an update."""
+    book = SchemaStore.bundled()
+    event = fact_event(EndingRun("run"), 1, RunFact(a_count(accepted=2), ASKED), now_ms=9)
+    old = json.loads(book.definition("job-event.v1"))
+    written = BytesIO()
+    schemaless_writer(written, parse_schema(old), asdict(event))
+    fingerprint = book.register(json.dumps(old))
+
+    read = Codec(book).decode(JOB_EVENTS, b"\xc3\x01" + fingerprint + written.getvalue())
+    assert fact_of(read) == fact_of(event)
+    assert start_pages_of(read) == NO_START_PAGES
+
+
+def test_a_scheduler_of_an_earlier_version_reads_an_end_with_start_pages() -> None:
+    current = SchemaStore.bundled()
+    older = SchemaStore({"job-event.v1": json.loads(current.definition("job-event.v1"))})
+    tally = RunTally({"settled": 1}, 1, 9, start_pages=StartPages(1, (StartPage("a" * 64, "b", "c"),)))
+    end = completion_event(a_run(RunFact(a_count(accepted=1), ASKED, tally)), RunControl(), now_ms=9)
+    value = Codec(current).encode(JOB_EVENTS, end).value
+    older.register(current.definition("job-event.v2"))
+
+    found = Codec(older).decode(replace(JOB_EVENTS, schema_name="job-event.v1", value=EarlierEvent), value)
+    assert found.fields == {
+        name: value for name, value in end.to_record().items() if not name.startswith("start_")
+    }
+
+
+def test_the_record_of_an_ended_run_has_no_start_pages() -> None:
+    """Every scheduler holds all records of job-commands in memory."""
+    tally = RunTally(start_pages=StartPages(1, (StartPage("a" * 64, "b", "c"),)))
+    end = completion_event(a_run(RunFact(a_count(), ASKED, tally)), RunControl(), now_ms=9)
+    table = CommandTable()
+    table.note_unrecorded(end)
+
+    assert end.start_pages == 1
+    assert table.unrecorded == [command_record(end)]
+    assert start_pages_of(command_record(end)) == NO_START_PAGES
+    assert command_record(end).event_id == end.event_id
 
 
 def test_tallies_of_shards_add_up() -> None:

@@ -1316,7 +1316,7 @@ class HostRecorded:
 class JobEvent:
     """A command about a job, a run or a host, or a fact about it. Every scheduler reads all of them."""
 
-    SCHEMA_NAME: ClassVar[str] = "job-event.v1"
+    SCHEMA_NAME: ClassVar[str] = "job-event.v2"
     event_id: str
     """Derived from the content, so that a repeat is recognised."""
     what: str
@@ -1363,6 +1363,15 @@ class JobEvent:
     """The traceback; empty where there was no error."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """Free text by name."""
+    start_pages: int = 0
+    """Start pages of a run that were fetched and settled; 0 where none was, or the event is of an earlier
+    version."""
+    start_url_keys: tuple[str, ...] = ()
+    """Their URL keys, in ascending order; of more than 64 start pages one key, derived from all."""
+    start_raw_hashes: tuple[str, ...] = ()
+    """SHA-256 of the body of each, empty where unknown; of more than 64 one hash, derived from all."""
+    start_text_hashes: tuple[str, ...] = ()
+    """SHA-256 of the text of each, empty where unknown; of more than 64 one hash, derived from all."""
 
     def to_record(self) -> dict[str, Any]:
         """Return the values as Avro writes them."""
@@ -1390,6 +1399,10 @@ class JobEvent:
             "error_message": self.error_message,
             "stack_trace": self.stack_trace,
             "metadata": self.metadata,
+            "start_pages": self.start_pages,
+            "start_url_keys": self.start_url_keys,
+            "start_raw_hashes": self.start_raw_hashes,
+            "start_text_hashes": self.start_text_hashes,
         }
 
     @classmethod
@@ -1419,6 +1432,10 @@ class JobEvent:
             record["error_message"],
             record["stack_trace"],
             record["metadata"],
+            record["start_pages"],
+            tuple(record["start_url_keys"]),
+            tuple(record["start_raw_hashes"]),
+            tuple(record["start_text_hashes"]),
         )
 
 
@@ -3264,7 +3281,7 @@ EVENTS: Final[Mapping[str, type[Any]]] = {
     "fetch-completed.v1": FetchCompleted,
     "fetch-requested.v1": FetchRequested,
     "host-recorded.v1": HostRecorded,
-    "job-event.v1": JobEvent,
+    "job-event.v2": JobEvent,
     "links-discovered.v1": LinksDiscovered,
     "page-fetched.v1": PageFetched,
     "page-parsed.v1": PageParsed,

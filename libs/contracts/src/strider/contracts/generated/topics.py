@@ -665,12 +665,12 @@ INSIGHTS_DLQ: Final[Topic[DeadLetter]] = Topic(
 JOB_COMMANDS: Final[Topic[JobEvent]] = Topic(
     name="job-commands",
     value=JobEvent,
-    schema_name="job-event.v1",
+    schema_name="job-event.v2",
     description="Commands in force about jobs, runs and hosts, used-up budgets, ended runs; the latest of each kind by subject.",
     partitioner="key",
     cleanup="compact",
-    writers=("scheduler", "person", "link-ingestion"),
-    readers=("scheduler", "person"),
+    writers=("scheduler", "person", "link-ingestion", "api"),
+    readers=("scheduler", "person", "api"),
     max_bytes=65_536,
     partitions=1,
     compression="zstd",
@@ -686,10 +686,10 @@ JOB_COMMANDS: Final[Topic[JobEvent]] = Topic(
     read_by=(
         TopicReader("scheduler", mode="table"),
         TopicReader("person", mode="table"),
+        TopicReader("api", mode="table"),
     ),
     transactional=False,
     key_name="event_id",
-    planned_writers=("api",),
 )
 """Commands in force about jobs, runs and hosts, used-up budgets, ended runs; the latest of each kind by
 subject."""
@@ -697,12 +697,12 @@ subject."""
 JOB_EVENTS: Final[Topic[JobEvent]] = Topic(
     name="job-events",
     value=JobEvent,
-    schema_name="job-event.v1",
+    schema_name="job-event.v2",
     description="Facts about runs, jobs and hosts, such as the end of a run; also commands of earlier versions.",
     partitioner="key",
     cleanup="delete",
     writers=("scheduler",),
-    readers=("scheduler", "person"),
+    readers=("scheduler", "person", "api"),
     max_bytes=65_536,
     partitions=1,
     compression="zstd",
@@ -717,6 +717,7 @@ JOB_EVENTS: Final[Topic[JobEvent]] = Topic(
     read_by=(
         TopicReader("scheduler", mode="whole"),
         TopicReader("person", mode="whole"),
+        TopicReader("api", mode="whole"),
         TopicReader("indexer", group="indexer", planned=True),
     ),
     transactional=False,

@@ -3,6 +3,8 @@
 POST /api/v1/seeds ─▶ validate ─▶ seeds-owned (without an owner key: seeds-submitted)
 GET  /api/v1/pages · /api/v1/decisions ─▶ query ─▶ crawled_pages · url_decisions
 POST /api/v1/frontier/recover ─▶ leases in Redis
+GET  /api/v1/runs/{id} ─▶ job-commands · job-events · counts in Redis
+POST /api/v1/runs/{id}/close · pause · resume · cancel ─▶ job-commands
 GET  /health
 """
 
@@ -14,13 +16,14 @@ from typing import Final
 
 from fastapi import Depends, FastAPI, Response
 
-from strider.contracts.generated.topics import SEEDS_OWNED, SEEDS_SUBMITTED
+from strider.contracts.generated.topics import JOB_COMMANDS, SEEDS_OWNED, SEEDS_SUBMITTED
 
 from .auth import token_check
 from .frontier import LeaseRecovery, frontier_routes
 from .health import ReadinessReport, health_routes
 from .pages import ReadModels, decision_routes, page_routes
 from .problem_details import install_problem_handlers
+from .runs import RunStates, run_routes
 from .seeds import SeedLimits, SeedPublisher, SeedSubmission, seed_routes, seed_schema
 
 __all__ = [
@@ -29,6 +32,7 @@ __all__ = [
     "LeaseRecovery",
     "ReadModels",
     "ReadinessReport",
+    "RunStates",
     "SeedLimits",
     "SeedPublisher",
     "SeedSubmission",
@@ -36,7 +40,7 @@ __all__ = [
 ]
 
 CONSUMES: Final = ()
-PRODUCES: Final = (SEEDS_OWNED, SEEDS_SUBMITTED)
+PRODUCES: Final = (JOB_COMMANDS, SEEDS_OWNED, SEEDS_SUBMITTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class ApiParts:
     seeds: SeedSubmission
     records: ReadModels
     leases: LeaseRecovery
+    runs: RunStates
     condition: ReadinessReport
     version: str
     token: str = ""
@@ -66,6 +71,7 @@ def build_app(parts: ApiParts) -> FastAPI:
     app.include_router(health_routes(parts.condition, parts.version))
     app.include_router(seed_routes(parts.seeds, seed_schema()), dependencies=guarded)
     app.include_router(frontier_routes(parts.leases), dependencies=guarded)
+    app.include_router(run_routes(parts.runs), dependencies=guarded)
     app.include_router(page_routes(parts.records), dependencies=guarded)
     app.include_router(decision_routes(parts.records), dependencies=guarded)
     _serve_contract(app)

@@ -61,6 +61,30 @@ class RecoveryResponse(BaseModel):
     recovered: int
 
 
+class RunResponse(BaseModel):
+    """A run: its state, and its counts."""
+
+    execution_id: str
+    job_id: str
+    state: str
+    """`running`, `closed` (it ends when nothing is open), `paused`, `completed`, `cancelled` or `dropped`."""
+    by: str
+    """The publisher of the command behind the state; empty without one."""
+    reason: str
+    open: int
+    """URLs that are not closed."""
+    accepted: int
+    crawl_spec_ids: list[str]
+    """Empty after the end."""
+    ended_at: Moment | None
+    """Null while it has not ended; `pages`, `bytes`, `seconds` and `outcomes` are known from then on."""
+    pages: int
+    bytes: int
+    seconds: int
+    outcomes: dict[str, int]
+    """Closed URLs by reason."""
+
+
 def _page_fields(view: ApiView) -> dict[str, Any]:
     """Return the fields of a page's response: the columns of this view, with their types in JSON."""
     return {

@@ -75,7 +75,8 @@ def _described(hint: Any) -> dict[str, Any]:
 SENDER: Final = "api"
 
 CLOSE_ELSEWHERE: Final = (
-    "close: the API submits URLs only; close a run with `strider runs close`, or by a message on Kafka"
+    "close: this route submits URLs only; once all of its seeds are accepted, close a run with "
+    "POST /api/v1/runs/{id}/close"
 )
 
 SEEDS_PER_YIELD: Final = 16

@@ -25,7 +25,10 @@ SEED_GROUPS: Final = {
 }
 """Topics of seeds and the group that reads each."""
 
-SCHEDULER_GROUP: Final = "scheduler"
+SCHEDULER_GROUP: Final = next(
+    reader.group for reader in LINKS_DISCOVERED.read_by if reader.group and not reader.planned
+)
+"""The group that reads links-discovered."""
 
 PIPELINE_TOPICS: Final = tuple(dict.fromkeys(topic for stage in PIPELINE for topic in stage.topics))
 

@@ -13,13 +13,13 @@ from typing import Final
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.generated.topics import JOB_COMMANDS, LINKS_DISCOVERED
+from strider.crawl.runs.control import RunControl
 from strider.messaging.effects import Publish, PublishRaw
 from strider.messaging.errors import Unavailable
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler import log_events
 from strider.scheduler.core.runs.commands import CommandTable
-from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.core.runs.ending_runs import EndingRuns
 from strider.scheduler.ports import OpenRunsSource
 

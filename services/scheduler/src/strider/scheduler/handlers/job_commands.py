@@ -17,6 +17,8 @@ from typing import Final
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.partitioning import shard_of_host
+from strider.crawl.runs.control import RunControl
+from strider.crawl.topic_follower import TopicFollower
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import RandomSource
@@ -25,13 +27,11 @@ from strider.scheduler import log_events
 from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.runs.commands import exhausted_budget_event
-from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.core.runs.ending_runs import EndingRuns
 from strider.scheduler.ports import JobFeeds
 from strider.scheduler.shard.shard import OwnedShard
 
 from .command_records import RECORDING_SHARD, CommandRecords
-from .topic_follower import TopicFollower
 
 _UNSWEPT_KINDS: Final = frozenset({JobEventKind.CLOSE, JobEventKind.RUN_COMPLETED})
 """Changes of a run that no entry waits for: a closed run continues, one that has ended has none open."""

@@ -15,6 +15,7 @@ from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded,
 from strider.contracts.generated.topics import FRONTIER, URLS_DECIDED
 from strider.contracts.seed_limits import DEEP_CRAWL_DEPTH
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
+from strider.crawl.runs.control import CLOSE_REASONS, RunControl, RunState
 from strider.frontier.models import AcceptedEntry, EntryLookupResult, LogPassPart, RefusedFingerprint
 from strider.messaging.effects import Effects, Publish
 from strider.messaging.ports import RawRecord
@@ -41,7 +42,6 @@ from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_m
 from strider.scheduler.core.hosts.redirect_queries import is_robots_message
 from strider.scheduler.core.hosts.run_hosts import RunHost, run_host_of
 from strider.scheduler.core.release.priority import priority_of
-from strider.scheduler.core.runs.control import CLOSE_REASONS, RunControl, RunState
 from strider.scheduler.loops.run_log import note_decisions, note_opened_entries
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import SchedulerMeter

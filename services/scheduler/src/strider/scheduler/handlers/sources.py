@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from strider.contracts.generated.events import SourceSaved
+from strider.crawl.topic_follower import EventFeed, TopicFollower
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import RandomSource
@@ -17,8 +18,6 @@ from strider.runtime.observability.logging import logger
 from strider.scheduler import log_events
 from strider.scheduler.core.hosts.overrides import SourceOverrides
 from strider.scheduler.shard.shard import OwnedShard
-
-from .topic_follower import EventFeed, TopicFollower
 
 _log = logger("scheduler")
 

@@ -16,6 +16,7 @@ from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.ids import entry_id
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
+from strider.crawl.runs.control import CLOSE_REASONS, RunControl, RunState
 from strider.frontier.models import EntryDisposition, LogPassPart, QueueLimits, ShardStats
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
@@ -23,7 +24,6 @@ from strider.runtime.observability.logging import logger
 from strider.scheduler import log_events
 from strider.scheduler.core.entries.state import disposition_of
 from strider.scheduler.core.release.decision import NEVER_DUE_MS
-from strider.scheduler.core.runs.control import CLOSE_REASONS, RunControl, RunState
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import FrontierLogReader, SchedulerMeter
 from strider.scheduler.shard.shard import OwnedShard

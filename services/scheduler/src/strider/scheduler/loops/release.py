@@ -21,6 +21,7 @@ from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
 from strider.contracts.generated.topics import FETCH_REQUESTS, URLS_DECIDED
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
+from strider.crawl.runs.control import RunControl
 from strider.frontier.models import EntryConclusion, Lease, LeaseState, LeaseSwap, ReleaseResult
 from strider.messaging.effects import Publish
 from strider.messaging.errors import ShardFenced, Unavailable
@@ -45,7 +46,6 @@ from strider.scheduler.core.release.decision import (
     decide_release,
 )
 from strider.scheduler.core.release.fetch_request import RequestLease, build_fetch_request
-from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.handlers.fetch_outcomes import DEFAULT_SPEC
 from strider.scheduler.handlers.robots_files import is_query_waiting
 from strider.scheduler.options import SchedulerOptions

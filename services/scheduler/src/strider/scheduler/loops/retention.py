@@ -17,6 +17,7 @@ from typing import Final
 from strider.contracts.generated.events import HostRecorded
 from strider.contracts.generated.topics import JOB_EVENTS
 from strider.contracts.ids import ADHOC_JOB_ID, seen_scope
+from strider.crawl.runs.control import RunControl
 from strider.frontier.models import RunEntryCounts
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock
@@ -26,7 +27,6 @@ from strider.scheduler import log_events
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.hosts.host_state import is_record_over
 from strider.scheduler.core.hosts.run_hosts import marker_scope
-from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.handlers.command_records import RECORDING_SHARD, CommandRecords
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import FrontierLogReader

@@ -19,6 +19,8 @@ from typing import Final
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.generated.topics import JOB_COMMANDS, JOB_EVENTS
 from strider.contracts.seed_names import is_raw_name
+from strider.crawl.runs.commands import command_record
+from strider.crawl.runs.control import RunControl
 from strider.messaging.effects import Publish
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock, epoch_ms
@@ -26,7 +28,6 @@ from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler import log_events
 from strider.scheduler.core.runs.completion import ShardRunCount
-from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.core.runs.ending_runs import (
     NO_ROUND,
     NO_TALLY,
@@ -213,7 +214,7 @@ class RunEndingLoop:
             if shard in self._owned_shards() and shard.epoch == epochs[shard.number]:
                 ended += await self._publish_ends(shard, by_shard[shard.number])
         # Retention deletes them from job-events.
-        await self._publisher.publish([Publish(JOB_COMMANDS, each) for each in ended])
+        await self._publisher.publish([Publish(JOB_COMMANDS, command_record(each)) for each in ended])
         await self._catch_up()
 
     async def _publish_ends(self, shard: OwnedShard, runs: Iterable[EndingRun]) -> Sequence[JobEvent]:

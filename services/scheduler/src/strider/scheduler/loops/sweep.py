@@ -13,12 +13,12 @@ from typing import Final
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import URLS_DECIDED
 from strider.contracts.ids import entry_id
+from strider.crawl.runs.control import RunControl
 from strider.frontier.models import EntryConclusion, EntryLocation
 from strider.messaging.effects import Publish
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_messages
 from strider.scheduler.core.release.decision import ReleaseAction, ReleaseDecision, apply_run_state
-from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.ports import SchedulerMeter
 from strider.scheduler.shard.in_progress import PendingDecision
 from strider.scheduler.shard.shard import OwnedShard

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.contracts.generated.topics import JOB_COMMANDS, JOB_EVENTS
 from strider.contracts.ids import entry_id
+from strider.crawl.runs.control import RunControl
 from strider.frontier.models import Lease
 from strider.messaging.effects import Publish
 from strider.messaging.errors import ShardFenced, Unavailable
@@ -22,7 +23,6 @@ from strider.scheduler.core.budgets.limits import BudgetLimits
 from strider.scheduler.core.budgets.reservations import ReservationRequest, RunBudgets
 from strider.scheduler.core.release.decision import ReleaseDecision, apply_budget
 from strider.scheduler.core.runs.commands import exhausted_budget_event
-from strider.scheduler.core.runs.control import RunControl
 from strider.urls import host_of
 
 from .shard import OwnedShard

@@ -14,6 +14,7 @@ from typing import Final
 from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.enums import RobotsState
 from strider.contracts.generated.events import CrawlSpecDeclared, HostRecorded
+from strider.crawl.runs.control import ManualBlock
 from strider.frontier.models import HostGroupState
 from strider.scheduler.core.hosts.host_state import (
     HostGroup,
@@ -23,7 +24,6 @@ from strider.scheduler.core.hosts.host_state import (
 )
 from strider.scheduler.core.hosts.overrides import SourceOverrides
 from strider.scheduler.core.hosts.robots import NO_ROBOTS, CachedRobots
-from strider.scheduler.core.runs.control import ManualBlock
 
 EVICTION_SCAN: Final = 8
 """Groups examined for one new group, so that its cost does not grow with their number."""

@@ -18,13 +18,17 @@ from strider.frontier.models import RunEntryCounts
 from strider.frontier.ports import ShardNotReady
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.scheduler.core.runs.completion import ShardRunCount
-from strider.scheduler.core.runs.ending_runs import RunTally
+from strider.scheduler.core.runs.ending_runs import RunTally, only_job
+from strider.scheduler.core.runs.start_pages import StartPage, StartPageTally
 from strider.scheduler.ports import ClosedEntry, FrontierLogReader
 
 from .shard import OwnedShard
 
 PAGE_REASONS: Final = frozenset({EntryReason.SETTLED, EntryReason.REJECTED})
 """Close reasons of entries whose page was fetched and parsed."""
+
+SETTLED_REASONS: Final = PAGE_REASONS | {EntryReason.NOT_MODIFIED}
+"""Close reasons of entries whose content is known."""
 
 
 async def read_run_counts(shard: OwnedShard) -> Mapping[str, RunEntryCounts] | None:
@@ -76,6 +80,7 @@ class _Tally:
     bytes: int = 0
     began_ms: int = 0
     jobs: set[str] = field(default_factory=set)
+    start_pages: StartPageTally = field(default_factory=StartPageTally)
 
     def add(self, entry: ClosedEntry) -> None:
         reason = entry.template.reason
@@ -85,6 +90,18 @@ class _Tally:
         self.jobs.add(entry.template.job_id)
         if (began_ms := entry.discovered_at_ms) and not 0 < self.began_ms < began_ms:
             self.began_ms = began_ms
+        if entry.seed_token and reason in SETTLED_REASONS and (entry.raw_hash or entry.text_hash):
+            self.start_pages.add(StartPage(entry.url_key.decode(), entry.raw_hash, entry.text_hash))
+
+    def total(self) -> RunTally:
+        return RunTally(
+            self.outcomes,
+            self.pages,
+            self.bytes,
+            self.began_ms,
+            only_job(self.jobs),
+            self.start_pages.total(),
+        )
 
 
 async def tally_runs(
@@ -96,13 +113,4 @@ async def tally_runs(
         for entry in batch.closed:
             if (tally := tallies.get(entry.template.execution_id)) is not None:
                 tally.add(entry)
-    return {
-        run: RunTally(
-            tally.outcomes,
-            tally.pages,
-            tally.bytes,
-            tally.began_ms,
-            min(tally.jobs) if len(tally.jobs) == 1 else "",
-        )
-        for run, tally in tallies.items()
-    }
+    return {run: tally.total() for run, tally in tallies.items()}

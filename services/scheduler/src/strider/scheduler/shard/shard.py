@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
+from strider.crawl.runs.control import RunControl
 from strider.frontier.models import (
     AcceptedEntry,
     EndedRequest,
@@ -38,7 +39,6 @@ from strider.scheduler.core.hosts.host_state import pace_of
 from strider.scheduler.core.hosts.overrides import SourceOverrides
 from strider.scheduler.core.hosts.run_hosts import RunHosts
 from strider.scheduler.core.release.decision import apply_run_state
-from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import FrontierLog
 

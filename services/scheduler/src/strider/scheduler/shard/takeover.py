@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from strider.crawl.runs.control import RunControl
 from strider.frontier.ports import WorkingSet
 from strider.messaging.ports import Clock
 from strider.runtime.observability.logging import logger
 from strider.scheduler import log_events
 from strider.scheduler.core.hosts.overrides import SourceOverrides
-from strider.scheduler.core.runs.control import RunControl
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import FrontierLogReader, FrontierLogs
 

@@ -16,7 +16,14 @@ from strider.contracts.avro.peek import FieldPeeker, PeekedFields
 from strider.contracts.generated.enums import EntryState
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER
-from strider.frontier.entry_encoding import RARE_DEFAULTS, EntryShape, RareValues, encode_text, shape_of
+from strider.frontier.entry_encoding import (
+    RARE_DEFAULTS,
+    RARE_FIELDS,
+    EntryShape,
+    RareValues,
+    encode_text,
+    shape_of,
+)
 from strider.frontier.rebuild_records import RecordedEntry, SharedFields
 from strider.runtime.observability.logging import logger
 from strider.scheduler import log_events
@@ -30,6 +37,8 @@ _EMPTY_TEXT: Final = 0
 _NO_LISTS: Final = RARE_DEFAULTS[:2]
 _NO_END: Final = RARE_DEFAULTS[:-2]
 """The rare fields begin with lists, and end with fields that are decoded first."""
+_RAW_HASH: Final = RARE_FIELDS.index("raw_hash")
+_TEXT_HASH: Final = RARE_FIELDS.index("text_hash")
 
 _log = logger("scheduler")
 
@@ -105,6 +114,8 @@ class EntryRecordDecoder:
             own.seed_token,
             is_forgotten(like),
             own.discovered_at_ms if own.seed_token else 0,
+            own.rare[_RAW_HASH],
+            own.rare[_TEXT_HASH],
         )
 
     def _decode_entry_fields(
@@ -173,4 +184,6 @@ def _closed_entry(entry: EntryRecorded) -> ClosedEntry:
         entry.seed_token,
         is_forgotten(entry),
         entry.discovered_at_ms if entry.seed_token else 0,
+        entry.raw_hash,
+        entry.text_hash,
     )

@@ -21,6 +21,7 @@ from typing import Final
 from strider.contracts.fast_dataclass import fast_dataclass, replace_fields
 from strider.contracts.generated.enums import BlockReason, BreakerState, FetchOutcome, HostRecordKind
 from strider.contracts.generated.events import CrawlSpecDeclared, FetchCompleted, HostRecorded
+from strider.crawl.runs.control import NO_BLOCK, ManualBlock
 from strider.frontier.models import HostPace
 from strider.politeness import backoff
 from strider.politeness import circuit_breaker as breaker
@@ -28,7 +29,6 @@ from strider.politeness.backoff import HostBackoff
 from strider.politeness.circuit_breaker import DEFAULT_LIMITS, BreakerLimits, CircuitBreaker
 from strider.politeness.retry_policy import RandomSource
 from strider.scheduler.core.entries.fetch_outcomes import BackOffSignal, back_off_signal_of, breaker_signal_of
-from strider.scheduler.core.runs.control import NO_BLOCK, ManualBlock
 
 from .overrides import HostOverrides
 

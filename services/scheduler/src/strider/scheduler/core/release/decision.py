@@ -22,6 +22,7 @@ from typing import Final
 from strider.contracts.fast_dataclass import fast_dataclass, replace_fields
 from strider.contracts.generated.enums import DecisionReason, EntryReason
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
+from strider.crawl.runs.control import CLOSE_REASONS, RunDirective, RunState
 from strider.scheduler.core.budgets.limits import NO_AMOUNT, BudgetAmount
 from strider.scheduler.core.budgets.reservations import ReservationResult, ReservationStatus
 from strider.scheduler.core.entries.fetch_outcomes import (
@@ -38,7 +39,6 @@ from strider.scheduler.core.hosts.robots import (
     is_unreachable,
     unreachable_verdict,
 )
-from strider.scheduler.core.runs.control import CLOSE_REASONS, RunDirective, RunState
 
 NEVER_DUE_MS: Final = 1 << 45
 """Due time of the entries of a paused run: never (the year 3084)."""

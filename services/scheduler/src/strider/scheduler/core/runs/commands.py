@@ -17,15 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from typing import Final
 
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import JobEvent
-from strider.contracts.ids import command_id
 from strider.contracts.seed_names import is_raw_name
-
-from .control import STATE_COMMANDS
+from strider.crawl.runs.commands import SUBJECT_IS_RUN, command_record, with_command_id
+from strider.crawl.runs.control import STATE_COMMANDS
 
 _KEPT_KINDS: Final = frozenset(
     {
@@ -38,9 +36,6 @@ _KEPT_KINDS: Final = frozenset(
     }
 )
 
-_ABOUT_RUNS: Final = frozenset({JobEventKind.CLOSE, JobEventKind.RUN_COMPLETED})
-"""Kinds whose subject is the run alone, whatever its job."""
-
 _DELETION_ORDER: Final[Mapping[str, int]] = {
     JobEventKind.PAUSE: 0,
     JobEventKind.CLOSE: 1,
@@ -49,20 +44,6 @@ _DELETION_ORDER: Final[Mapping[str, int]] = {
 }
 _OTHERS_ORDER: Final = 2
 """Order in which the records of a run are deleted."""
-
-
-def with_command_id(event: JobEvent) -> JobEvent:
-    """Return a command with the id that is its key on job-commands."""
-    return replace(
-        event,
-        event_id=command_id(
-            event.what,
-            job_id="" if event.what in _ABOUT_RUNS else event.job_id,
-            execution_id=event.execution_id,
-            crawl_spec_id=event.crawl_spec_id,
-            group=event.group,
-        ),
-    )
 
 
 def exhausted_budget_event(execution_id: str, crawl_spec_id: str, measure: str, *, now_ms: int) -> JobEvent:
@@ -99,7 +80,7 @@ class CommandTable:
 
     def note_unrecorded(self, event: JobEvent) -> None:
         """Keep a command or fact to be recorded, unless a record about the same subject exists."""
-        kept = with_command_id(event)
+        kept = command_record(event)
         if event.what in _KEPT_KINDS and kept.event_id not in self._recorded:
             self._unrecorded[kept.event_id] = kept
 
@@ -135,4 +116,4 @@ class CommandTable:
 
 def _is_raw_end(event: JobEvent) -> bool:
     """Whether an event has closed or ended a run of a raw sender, of which there may be any number."""
-    return event.what in _ABOUT_RUNS and is_raw_name(event.execution_id)
+    return event.what in SUBJECT_IS_RUN and is_raw_name(event.execution_id)

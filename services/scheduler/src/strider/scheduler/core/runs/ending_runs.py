@@ -13,14 +13,16 @@ ignored, and so are rounds of an earlier owner of the proving shard. Knows neith
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import JobEvent
 
 from .completion import ShardRunCount
+from .start_pages import NO_START_PAGES, StartPage, StartPages, sum_start_pages
 
 EPOCH_COUNT: Final = "epoch"
 REBUILT_COUNT: Final = "rebuilt_at_ms"
@@ -58,6 +60,7 @@ class RunTally:
     """When the first seed was accepted; 0 where there is none."""
     job_id: str = ""
     """The job of the run; empty where there is none, or more than one."""
+    start_pages: StartPages = NO_START_PAGES
 
 
 NO_TALLY: Final = RunTally()
@@ -178,6 +181,7 @@ def fact_event(run: EndingRun, shard: int, fact: RunFact, *, now_ms: int) -> Job
             BEGAN_COUNT: fact.tally.began_ms,
             **{f"{OUTCOME_PREFIX}{reason}": count for reason, count in fact.tally.outcomes.items()},
         },
+        **start_page_fields(fact.tally.start_pages),
     )
 
 
@@ -197,8 +201,32 @@ def fact_of(event: JobEvent) -> RunFact:
             counted_by=(counts.get(EPOCH_COUNT, 0), counts.get(REBUILT_COUNT, 0)),
         ),
         _round_of(event),
-        RunTally(outcomes, event.pages, event.bytes, counts.get(BEGAN_COUNT, 0), event.job_id),
+        RunTally(
+            outcomes,
+            event.pages,
+            event.bytes,
+            counts.get(BEGAN_COUNT, 0),
+            event.job_id,
+            start_pages_of(event),
+        ),
     )
+
+
+def start_page_fields(pages: StartPages) -> dict[str, Any]:
+    """Return start pages as fields of a job event."""
+    keys, raw_hashes, text_hashes = zip(*pages.listed, strict=True) if pages.listed else ((), (), ())
+    return {
+        "start_pages": pages.count,
+        "start_url_keys": keys,
+        "start_raw_hashes": raw_hashes,
+        "start_text_hashes": text_hashes,
+    }
+
+
+def start_pages_of(event: JobEvent) -> StartPages:
+    """Return the start pages of a job event; none where it is of an earlier version."""
+    listed = zip(event.start_url_keys, event.start_raw_hashes, event.start_text_hashes, strict=False)
+    return StartPages(event.start_pages, tuple(map(StartPage._make, listed)))
 
 
 def round_event(execution_id: str, asked: CountRound, *, now_ms: int) -> JobEvent:
@@ -227,8 +255,14 @@ def sum_tallies(tallies: Iterable[RunTally]) -> RunTally:
         sum(tally.pages for tally in found),
         sum(tally.bytes for tally in found),
         min((tally.began_ms for tally in found if tally.began_ms), default=0),
-        jobs.pop() if len(jobs) == 1 else "",
+        only_job(jobs),
+        sum_start_pages(tally.start_pages for tally in found),
     )
+
+
+def only_job(jobs: AbstractSet[str]) -> str:
+    """Return the one job of a run; empty where there is none, or more than one."""
+    return min(jobs) if len(jobs) == 1 else ""
 
 
 def _round_of(event: JobEvent) -> CountRound:

@@ -14,11 +14,18 @@ from typing import Final
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.enums import JobState
 from strider.contracts.generated.events import JobEvent
+from strider.crawl.runs.commands import with_command_id
+from strider.crawl.runs.control import RunControl
 
-from .commands import with_command_id
 from .completion import CompletionObservation, CompletionPhase, CompletionProof, Offsets
-from .control import RunControl
-from .ending_runs import ACCEPTED_COUNT, NO_ROUND, CountRound, EndingRun, sum_tallies
+from .ending_runs import (
+    ACCEPTED_COUNT,
+    NO_ROUND,
+    CountRound,
+    EndingRun,
+    start_page_fields,
+    sum_tallies,
+)
 
 FIRST_PAUSE_SECONDS: Final = 0.5
 LONGEST_PAUSE_SECONDS: Final = 60.0
@@ -109,5 +116,6 @@ def completion_event(run: EndingRun, control: RunControl, *, now_ms: int) -> Job
                 ACCEPTED_COUNT: sum(fact.count.accepted for fact in run.facts.values()),
                 **tally.outcomes,
             },
+            **start_page_fields(tally.start_pages),
         )
     )

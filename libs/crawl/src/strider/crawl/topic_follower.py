@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from strider.messaging.errors import Unavailable
-from strider.messaging.ports import Clock
-from strider.politeness.retry_policy import RandomSource
+from strider.messaging.ports import Clock, Randomness
 from strider.runtime.observability.log_events import LogEvent
 from strider.runtime.observability.logging import logger
 from strider.runtime.retry import Backoff
@@ -16,7 +15,7 @@ from strider.runtime.retry import Backoff
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-_log = logger("scheduler")
+_log = logger("crawl")
 
 
 class EventFeed(Protocol[T_co]):
@@ -39,7 +38,7 @@ class TopicFollower(Generic[T]):
         *,
         paused_event: LogEvent,
         clock: Clock,
-        chance: RandomSource,
+        chance: Randomness,
     ) -> None:
         """Create the follower; `paused_event` is logged while the feed is unavailable."""
         self._feed = feed

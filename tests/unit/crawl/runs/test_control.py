@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strider.contracts.generated.events import JobEvent
-from strider.scheduler.core.runs.control import FOREVER_MS, NO_BLOCK, ManualBlock, RunControl, RunState
+from strider.crawl.runs.control import FOREVER_MS, NO_BLOCK, ManualBlock, RunControl, RunState
 from tests.unit.scheduler.simulation.commands import a_command
 
 RUN = a_command("pause"), a_command("resume"), a_command("cancel")

@@ -1,0 +1,1 @@
+"""States of runs by the commands about them, for every service. Pure."""
