@@ -54,7 +54,7 @@ STACK_VARIABLES: Final = frozenset(
 )
 """Settings of the stack, which a service would refuse as unknown."""
 OWNER_KEY_VARIABLE: Final = "STRIDER_OWNER_KEY"
-KEYED_SERVICES: Final = frozenset({"api", "link-ingestion"})
+KEYED_SERVICES: Final = frozenset({"api", "link-ingestion", "scheduler"})
 """Services that have the owner key; the others handle what strangers write, and do without it."""
 HEADERS_KEY_VARIABLE: Final = "STRIDER_HEADERS_KEY"
 HEADERS_SERVICES: Final = frozenset({"api", "fetcher", "link-ingestion"})
