@@ -115,28 +115,7 @@ SOURCE_WITHOUT_WAY = frozenset(
     }
 )
 """Open: fields of a source that no command or API sets; writing the topic by hand is no way."""
-SOURCE_WITHOUT_READER = frozenset(
-    {
-        "adaptive_scheduling",
-        "change_basis",
-        "crawl_frequency_seconds",
-        "enabled",
-        "exclude",
-        "extraction",
-        "feed_urls",
-        "headers",
-        "include",
-        "insecure_tls",
-        "interval_minutes",
-        "max_pages",
-        "metadata",
-        "name",
-        "parser",
-        "priority",
-        "scope",
-        "sitemap_urls",
-    }
-)
+SOURCE_WITHOUT_READER = frozenset({"feed_urls", "interval_minutes", "metadata", "name", "sitemap_urls"})
 """Open: fields of a source that no code reads."""
 
 NO_OPTION = frozenset({"crawl_spec_id", "kind", "seed_id", "source_id", "submitted_at_ms", "submitted_by"})

@@ -62,4 +62,5 @@ def test_only_services_that_verify_or_sign_have_the_key(home: StackDirectory) ->
     assert {name for name, each in processes.items() if OWNER_KEY in each.environment.values()} == {
         "api",
         "link-ingestion",
+        "scheduler",
     }

@@ -137,8 +137,13 @@ def source_settings(source: SourceSaved, urls: tuple[str, ...]) -> Iterator[tupl
     yield "domains", tuple(name for name in domains if registrable_domain(name) == name)
     yield "scope", source.scope
     yield "max_depth", effective_depth(source.max_depth)
-    for name in ("include", "exclude", "delay_seconds", "extraction", "parser", "max_pages", "change_basis"):
-        yield name, getattr(source, name)
+    yield "include", source.include
+    yield "exclude", source.exclude
+    yield "delay_seconds", source.delay_seconds
+    yield "extraction", source.extraction
+    yield "parser", source.parser
+    yield "max_pages", source.max_pages
+    yield "change_basis", source.change_basis
     yield "max_in_flight_per_group", max(1, source.max_concurrent_requests)
     yield "headers", dict(source.headers)
     yield "priority", min(_DEFAULT_SPEC.priority, source.priority)
