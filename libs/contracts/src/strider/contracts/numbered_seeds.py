@@ -1,9 +1,10 @@
 """Numbered seeds: seeds of an owner that may be published again without a second fetch.
 
-The position of a seed's message orders it among the seeds of its URL, so a seed that is published twice is
-two seeds. The `seed_id` of a numbered seed, `<name>/<number>`, orders it in place of its message: of one name,
-a seed re-opens a closed entry only if its number is greater than that of every seed accepted before. The seeds
-of a job's run have the number of the run, so a launch that is repeated fetches nothing twice. Pure.
+The position of a seed's message orders it among the seeds of its URL, so a seed that is published twice
+is two seeds. The `seed_id` of a numbered seed, `<name>/<number>`, orders it in place of its message: of
+one name, a seed re-opens a closed entry only if its number is greater than that of every seed accepted
+before. The seeds of a job's run have the number of the run, so a launch that is repeated fetches nothing
+twice. Pure.
 """
 
 from __future__ import annotations
