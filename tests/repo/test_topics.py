@@ -42,7 +42,7 @@ CALLS = {
 NEUTRAL_CALLS = frozenset(
     {
         *("decode", "encode", "_decode", "decoder_of", "locate_event", "message_prefix"),
-        *("FieldPeeker", "Splicer", "PipelineStage", "emit"),
+        *("FieldPeeker", "Splicer", "PipelineStage", "emit", "check_value"),
         *("partition_count", "_partition_count", "cluster_identity", "MissingTopic"),
     }
 )

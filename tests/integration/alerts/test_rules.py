@@ -49,6 +49,16 @@ def _responses(*, ok: int, failed: int) -> dict[str, str]:
     return {name.format(200): f"0+{ok}x20", name.format(404): f"0+{failed}x20"}
 
 
+def _threshold(metric: str, *, good: str, bad: str, minutes: int) -> dict[str, AlertCase]:
+    """Return the cases of a gauge that must not stay beyond a limit for so many minutes."""
+    return {
+        "fires-when-it-stays": AlertCase({metric: f"{bad}x{minutes + 5}"}, minutes, ({},)),
+        "silent-before": AlertCase({metric: f"{bad}x{minutes + 5}"}, minutes - 1),
+        "silent-when-it-passes": AlertCase({metric: f"{bad}x{minutes - 1} {good}x9"}, minutes + 2),
+        "silent-while-it-is-good": AlertCase({metric: f"{good}x{minutes + 9}"}, minutes + 5),
+    }
+
+
 CASES: Mapping[str, Mapping[str, AlertCase]] = {
     "PlacesFull": {
         "fires-after-five-minutes": AlertCase(
@@ -92,6 +102,16 @@ CASES: Mapping[str, Mapping[str, AlertCase]] = {
         ),
         "silent-while-it-stands": AlertCase({'strider_parser_given_up_total{senders="raw"}': "7x60"}, 40),
     },
+    "JobsLate": _threshold("strider_jobs_late_seconds", good="119", bad="121", minutes=5),
+    "JobsFail": _threshold("strider_job_success_ratio", good="0.8", bad="0.79", minutes=5),
+    "StaleJobLocks": {
+        "fires-when-it-is-repeated": AlertCase(
+            {"strider_job_stale_locks_cleared_total": "0x9 1x29 2x20"}, 55, ({},)
+        ),
+        "silent-after-one": AlertCase({"strider_job_stale_locks_cleared_total": "0x39 3x20"}, 55),
+        "silent-long-after": AlertCase({"strider_job_stale_locks_cleared_total": "0x9 1x29 2x90"}, 120),
+    },
+    "JobsUneven": _threshold("strider_job_distribution_score", good="0.7", bad="0.69", minutes=60),
 }
 
 

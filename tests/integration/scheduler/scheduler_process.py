@@ -198,7 +198,7 @@ class CrawlOnServers:
             if value is not None:
                 values[len(values) if every else key] = value
 
-        where = [TopicPartition(topic.name, number) for number in range(SHARDS)]
+        where = [TopicPartition(topic.name, number) for number in range(topic.partitions or SHARDS)]
         await CompactedTableReader(self.bus, clock=self.clock).read(where, keep)
         return [self.codec.decode(topic, value) for value in values.values()]
 

@@ -172,3 +172,32 @@ def test_while_offsets_cannot_be_read_raw_seeds_wait_and_nothing_else_does() -> 
         assert all(task.done() is False for task in world.loops)
 
     play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("is_owned", "position"), [(True, (".numbered", 7)), (False, (SEEDS_SUBMITTED.name, 0))]
+)
+def test_an_owners_number_orders_its_seeds_in_place_of_their_messages(
+    is_owned: bool,
+    position: tuple[str, int],
+) -> None:
+    """Of a raw seed the message counts: any number could pass over a seed of another sender."""
+
+    async def scenario(world: World) -> None:
+        value = json.dumps({"url": "https://own.test/", "job_id": "own", "seed_id": "own/7"}).encode()
+        for _ in range(2):
+            if is_owned:
+                world.put(SEEDS_OWNED, value, headers=tuple(world.signature_of(value)))
+            else:
+                world.put(SEEDS_SUBMITTED, value)
+        world.start()
+        await world.drained()
+        events = [event for events in world.events_by_partition(LINKS_DISCOVERED) for event in events]
+        positions = [
+            each for event in events for each in zip(event.seed_topics, event.seed_offsets, strict=True)
+        ]
+
+        topic, offset = position
+        assert positions == [(topic, offset), (topic, offset if is_owned else offset + 1)]
+
+    play(scenario)

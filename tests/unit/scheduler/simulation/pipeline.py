@@ -105,6 +105,8 @@ class SimulatedPipeline:
     """Share of pages whose links and settlement are published again later, as after a kill."""
     settle_seconds: float = 2.0
     """Longest time until a page is settled."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """Hashes of the texts of pages, by URL."""
     link_fields: dict[str, Any] = field(default_factory=dict)
     """Fields of link messages that differ from the default: job and run."""
 
@@ -183,7 +185,13 @@ class SimulatedPipeline:
             await self._settle(request, answer)
 
     async def _settle(self, request: FetchRequested, answer: SimulatedResponse) -> None:
-        await self.discover(answer.links, page=request.url)
+        await self.discover(
+            answer.links,
+            page=request.url,
+            from_job_ids=(request.job_id,),
+            from_execution_ids=(request.execution_id,),
+            from_crawl_spec_ids=(request.crawl_spec_id,),
+        )
         settled = PageSettled(
             url_key=request.url_key,
             group=request.group,
@@ -194,7 +202,7 @@ class SimulatedPipeline:
             settled_at_ms=1,
             url=request.url,
             raw_hash=request.url_key[::-1],
-            text_hash="t",
+            text_hash=self.texts.get(request.url, "t"),
             status=answer.status,
             total_us=round(answer.seconds * 1_000_000),
             body_bytes=answer.size,

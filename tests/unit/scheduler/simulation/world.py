@@ -13,6 +13,7 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import CrawlSpecDeclared, UrlsDecided
 from strider.contracts.generated.topics import (
+    ADAPTIVE_STATE,
     CRAWL_SPECS,
     FETCH_REQUESTS,
     FETCHES_COMPLETED,
@@ -48,7 +49,7 @@ from strider.scheduler.adapters.offsets import TopicCompletionOffsets
 from strider.scheduler.core.runs.completion import CompletionObservation, CompletionProof
 from strider.scheduler.core.runs.lost_pages import PipelineOffsets
 from strider.scheduler.options import SchedulerOptions
-from strider.scheduler.ports import BacklogSource, JobFeeds, SchedulerPorts
+from strider.scheduler.ports import BacklogSource, JobFeeds, JobPorts, SchedulerPorts
 from strider.scheduler.topology import Scheduler
 
 from .pipeline import SHARDS, SimulatedPipeline
@@ -60,6 +61,7 @@ SPEC = CrawlSpecDeclared(
 GROUP = "scheduler"
 SEEDS_GROUP = "link-ingestion-seeds"
 TOPICS = (
+    ADAPTIVE_STATE,
     CRAWL_SPECS,
     FETCH_REQUESTS,
     FETCHES_COMPLETED,
@@ -234,6 +236,7 @@ class SimulatedWorld:
             completion_offsets=TopicCompletionOffsets(bus),
             backlog_source=self.backlogs,
             source_feed=SourceFeed(bus, self.codec),
+            jobs=self.new_job_ports(bus),
         )
         scheduler = self.last_started = Scheduler(ports, options=self.options)
         loop = self._loop(
@@ -245,6 +248,10 @@ class SimulatedWorld:
         )
         task, watch = self.pipeline.spawn(loop.run()), self.pipeline.spawn(scheduler.run())
         return SchedulerInstance(scheduler, truths, loop, task, watch)
+
+    def new_job_ports(self, _bus: InProcessBus) -> JobPorts | None:
+        """Return the ports of jobs of one scheduler; None: it launches none."""
+        return None
 
     def _loop(
         self, group: str, reads: Sequence[Subscription], *, sharded: bool, **ports: Any

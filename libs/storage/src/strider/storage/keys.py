@@ -2,6 +2,8 @@
 
     strider:<entity>:{<id>}:<attribute>[:<part>…]
 
+or, where a form was given from outside, that form.
+
 The id stands in braces, so that all keys of one entity share a cluster slot and one script may
 touch them. Keys of a job contain the job's id there: `strider:job:{<job id>}:…` is the namespace
 that separates jobs. Keys are built here and never parsed; nothing scans for them.
@@ -36,6 +38,8 @@ class KeyFamily:
     purpose: str
     parts: tuple[str, ...] = ()
     """Names of the parts after the attribute."""
+    given_form: str = ""
+    """The key as other systems know it, with `{id}` for the id, in place of the grammar above."""
 
     def __post_init__(self) -> None:
         """Refuse parts that break the grammar."""
@@ -53,12 +57,16 @@ class KeyFamily:
         for value in values:
             if not is_valid_key_part(value):
                 raise ValueError(f"a key must not contain blanks or braces, nor be empty: {value!r}")
+        if self.given_form:
+            return self.given_form.replace("{id}", values[0])
         tail = "".join(f":{value}" for value in values[1:])
         return f"strider:{self.entity}:{{{values[0]}}}:{self.attribute}{tail}"
 
     @property
     def pattern(self) -> str:
         """Pattern of such keys, for documentation: `strider:run:{<id>}:log`."""
+        if self.given_form:
+            return self.given_form.replace("{id}", "<id>")
         tail = "".join(f":<{part}>" for part in self.parts)
         return f"strider:{self.entity}:{{<id>}}:{self.attribute}{tail}"
 
@@ -286,6 +294,22 @@ FUNCTION_LIBRARIES: Final = KeyFamily(
     "Last use of each function library: a sorted set, names by seconds of the server's clock.",
 )
 
+ADAPTIVE_STATE: Final = KeyFamily(
+    "scheduler",
+    "adaptive",
+    "state",
+    None,
+    "Adaptive interval of a source, as the topic adaptive-state has it: a hash for dashboards.",
+    given_form="crawler:adaptive:{id}",
+)
+ADAPTIVE_COPIES: Final = KeyFamily(
+    "scheduler",
+    "shard",
+    "adaptive-copies",
+    None,
+    "Present as long as the states of all sources of a shard are in Redis.",
+)
+
 KEY_FAMILIES: Final = (
     RUN_LOG,
     RECENT_LOG,
@@ -295,6 +319,8 @@ KEY_FAMILIES: Final = (
     RUN_LOG_BYTES,
     IDEMPOTENCY_RECORD,
     FUNCTION_LIBRARIES,
+    ADAPTIVE_STATE,
+    ADAPTIVE_COPIES,
     COOKIES,
     WORKER_HEARTBEAT,
     FETCHER_WORKERS,

@@ -9,6 +9,7 @@ from strider.frontier.models import QueueLimits
 from strider.frontier.redis.function_library import LIBRARY_PREFIX, library_name
 from strider.frontier.redis.function_library_gc import FunctionLibraryCollector
 from strider.frontier.redis.working_set import RedisWorkingSet
+from strider.jobs.postgres import PostgresJobStore
 from strider.politeness.circuit_breaker import BreakerLimits
 from strider.runtime.consumer.spec import AsyncStep
 from strider.runtime.observability.logging import logger
@@ -19,6 +20,9 @@ from strider.scheduler import log_events
 from strider.scheduler.adapters.feeds import SourceFeed
 from strider.scheduler.adapters.frontier_log.reader import TopicFrontierLogReader
 from strider.scheduler.adapters.frontier_log.writer import TopicFrontierLogs
+from strider.scheduler.adapters.jobs.adaptive_states import RedisAdaptiveCopies, TopicAdaptiveStates
+from strider.scheduler.adapters.jobs.metrics import JobMetrics
+from strider.scheduler.adapters.jobs.run_publisher import RunPublisher
 from strider.scheduler.adapters.metrics import SchedulerMetrics
 from strider.scheduler.adapters.offsets import (
     TopicBacklogSource,
@@ -29,13 +33,14 @@ from strider.scheduler.adapters.open_runs import RedisOpenRuns
 from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits
 from strider.scheduler.loops.log_archive import RunLogArchiveLoop
 from strider.scheduler.loops.run_log import RunLogLoop
-from strider.scheduler.ports import JobFeeds, SchedulerPorts
+from strider.scheduler.ports import JobFeeds, JobPorts, SchedulerPorts
 from strider.storage.objects import open_configured_objects
+from strider.storage.postgres import Postgres, PostgresOptions
 from strider.storage.redis import Redis, connect, redis_options
 from strider.storage.run_logs.archive import RunLogArchive
 from strider.storage.run_logs.redis_log import RedisRunLogs
 
-from .options import SchedulerOptions
+from .options import JobOptions, SchedulerOptions
 from .settings import SchedulerSettings
 from .topology import DEAD_LETTERS, PRODUCES, Scheduler
 
@@ -53,7 +58,12 @@ def build(process: ServiceContext[SchedulerSettings]) -> ServiceDefinition:
         _log.emit(log_events.ROBOTS_TXT_IGNORED)
     redis = connect(redis_options(settings.redis))
     journal = RunLog(_log, clock=clock)
-    ports, close_ports = open_ports(process, redis, journal)
+    postgres = Postgres(
+        PostgresOptions(settings.postgres.dsn.get_secret_value(), application="strider-scheduler"),
+        clock=clock,
+        chance=process.chance,
+    )
+    ports, close_ports = open_ports(process, redis, postgres, journal)
     scheduler = Scheduler(ports, options=options_of(settings))
     closing = RunLogLoop(journal, _log, counts=scheduler.run_counts, shards=settings.run.shards, clock=clock)
     logs = RedisRunLogs(redis)
@@ -74,19 +84,23 @@ def build(process: ServiceContext[SchedulerSettings]) -> ServiceDefinition:
         ),
         PRODUCES,
         DEAD_LETTERS,
-        dependencies=(Dependency("redis", redis.ping), Dependency("frontier", scheduler.check)),
+        dependencies=(
+            Dependency("redis", redis.ping),
+            Dependency("frontier", scheduler.check),
+            Dependency("postgres", postgres.ping, is_vital=False),
+        ),
         connect=(redis.require_noeviction,),
         background=(scheduler.run, closing.run, archiving.run, libraries.run),
-        close=(*close_ports, redis.close),
+        close=(*close_ports, redis.close, postgres.close),
         objects=objects,
         job_logs=logs,
     )
 
 
 def open_ports(
-    process: ServiceContext[SchedulerSettings], redis: Redis, journal: RunLog
+    process: ServiceContext[SchedulerSettings], redis: Redis, postgres: Postgres, journal: RunLog
 ) -> tuple[SchedulerPorts, tuple[AsyncStep, ...]]:
-    """Return the scheduler's ports on Kafka and Redis, and the steps that close them."""
+    """Return the scheduler's ports, and the steps that close those on Kafka."""
     settings, bus, codec, clock = process.settings, process.bus, process.codec, process.clock
     specs = CrawlSpecCache(bus, codec, clock=clock)
     publisher = EventPublisher(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
@@ -113,11 +127,33 @@ def open_ports(
         completion_offsets=completion_offsets,
         backlog_source=backlogs,
         source_feed=sources,
+        jobs=open_job_ports(process, redis, postgres, publisher, specs),
         meter=SchedulerMetrics(process.metrics, beat=process.heartbeat.beat, journal=journal),
     )
     offsets = (pipeline_offsets, completion_offsets, backlogs)
     opened = (publisher, job_events, job_commands, sources, *offsets, specs)
     return ports, tuple(each.close for each in opened)
+
+
+def open_job_ports(
+    process: ServiceContext[SchedulerSettings],
+    redis: Redis,
+    postgres: Postgres,
+    publisher: EventPublisher,
+    specs: CrawlSpecCache,
+) -> JobPorts | None:
+    """Return the ports of jobs; None without the key that their seeds are signed with."""
+    owner_key = process.settings.owner.key.get_secret_value()
+    if not owner_key:
+        _log.emit(log_events.JOBS_OFF)
+        return None
+    return JobPorts(
+        store=PostgresJobStore(postgres),
+        runs=RunPublisher(publisher, process.codec, specs, owner_key=owner_key),
+        adaptive_states=TopicAdaptiveStates(process.bus, process.codec, clock=process.clock),
+        adaptive_copies=RedisAdaptiveCopies(redis),
+        meter=JobMetrics(process.metrics),
+    )
 
 
 def options_of(settings: SchedulerSettings) -> SchedulerOptions:
@@ -152,6 +188,19 @@ def options_of(settings: SchedulerSettings) -> SchedulerOptions:
         keep_closed_seconds=settings.keep_closed_days * 86_400.0,
         keep_specs_seconds=settings.keep_specs_days * 86_400.0,
         keep_commands_seconds=settings.keep_commands_days * 86_400.0,
+        jobs=job_options_of(settings),
+    )
+
+
+def job_options_of(settings: SchedulerSettings) -> JobOptions:
+    """Return the intervals of the loops of jobs."""
+    return JobOptions(
+        poll_seconds=settings.job_poll_seconds,
+        launch_batch=settings.job_launch_batch,
+        recovery_seconds=settings.job_recovery_seconds,
+        stale_lock_seconds=settings.job_stale_lock_seconds,
+        reconcile_seconds=settings.job_reconcile_seconds,
+        metrics_seconds=settings.job_metrics_seconds,
     )
 
 

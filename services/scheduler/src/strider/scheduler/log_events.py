@@ -6,6 +6,17 @@ from typing import Final
 
 from strider.messaging.log_events import error, info, warning
 
+ADAPTIVE_COPIES_PAUSED: Final = warning(
+    "Adaptive copies paused",
+    "Redis is unavailable; the intervals of sources are recorded, and are copied there later.",
+)
+ADAPTIVE_INTERVAL_CHANGED: Final = info(
+    "Adaptive interval changed",
+    "The interval of a source was doubled after a run without a change, or reset by a change.",
+)
+ADAPTIVE_STATE_UNREADABLE: Final = error(
+    "Adaptive state unreadable", "A record of adaptive-state cannot be decoded; its source begins again."
+)
 BACKLOG_UNKNOWN: Final = warning(
     "Backlog unknown",
     "The pipeline's lag cannot be read; requests are released only as far as the last known lag allows.",
@@ -35,6 +46,9 @@ SHORT_CRAWL_DELAY: Final = warning(
     "Short crawl delay",
     "A crawl spec sets a delay below one second for hosts of a domain; logged once for each spec and domain.",
 )
+EXECUTIONS_PRUNED: Final = info(
+    "Executions pruned", "Ended executions of jobs that are too old, or too many, were deleted."
+)
 FRONTIER_RECORD_UNREADABLE: Final = error(
     "Frontier record unreadable", "A record of the frontier log cannot be decoded and is skipped."
 )
@@ -43,6 +57,22 @@ JOB_COMMAND_RECEIVED: Final = info(
 )
 JOB_EVENTS_PAUSED: Final = warning(
     "Job events paused", "Topic job-events or job-commands cannot be read or written; both wait."
+)
+JOB_LAUNCHED: Final = info("Job launched", "The run of a job was published, and is crawled.")
+JOB_NOT_LAUNCHED: Final = warning(
+    "Job not launched", "An execution failed before its run: its source or its settings cannot be used."
+)
+JOB_RUN_FINISHED: Final = info("Job run finished", "The run of a job has ended, and its result is stored.")
+JOBS_OFF: Final = warning(
+    "Jobs off", "STRIDER_OWNER_KEY is not set, so no seed can be signed, and no job is launched here."
+)
+JOBS_PAUSED: Final = warning(
+    "Jobs paused",
+    "PostgreSQL or Kafka is unavailable; crawling continues, and jobs are launched and finished later.",
+)
+JOBS_PLANNED_AGAIN: Final = warning(
+    "Jobs planned again",
+    "The clock of PostgreSQL was set back, and the next runs of these jobs were too far away.",
 )
 LOST_PAGE_CHECK_PAUSED: Final = warning(
     "Lost-page check paused", "A dependency is unavailable; the check runs again later."
@@ -121,6 +151,10 @@ SOURCE_OVERRIDE_NOT_SYNCED_YET: Final = warning(
 SOURCE_UNREADABLE: Final = error("Source unreadable", "A record of sources cannot be decoded and is skipped.")
 SOURCES_PAUSED: Final = warning(
     "Sources paused", "The topic sources cannot be read; changed sources apply when it can."
+)
+STALE_JOB_LOCKS_CLEARED: Final = warning(
+    "Stale job locks cleared",
+    "Schedulers stopped while they launched runs; their locks are taken over, and the runs published again.",
 )
 URLS_ACCEPTED: Final = info("URLs accepted", "URLs of a run were accepted into the frontier.")
 URLS_CLOSED: Final = info("URLs closed", "Entries of a run were closed without a page, by reason.")

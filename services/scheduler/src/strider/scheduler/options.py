@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from strider.frontier.constants import NO_QUEUE_LIMITS
 from strider.frontier.models import QueueLimits
 from strider.politeness.circuit_breaker import DEFAULT_LIMITS, BreakerLimits
 from strider.scheduler.core.budgets.limits import NO_LIMITS, BudgetLimits
 from strider.scheduler.core.hosts.host_state import MAX_DELAY_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """Intervals of the loops of jobs."""
+
+    poll_seconds: float = 10.0
+    """Interval at which due jobs are claimed."""
+    launch_batch: int = 200
+    """Jobs that are claimed, and whose runs are published, at a time."""
+    recovery_seconds: float = 60.0
+    """Interval at which stale locks are taken over."""
+    stale_lock_seconds: float = 240.0
+    """Age of a lock from which on its holder counts as stopped: a stuck job recovers within five minutes."""
+    reconcile_seconds: float = 5.0
+    """Longest interval between two comparisons of running executions with the runs that have ended."""
+    metrics_seconds: float = 30.0
+    """Interval at which jobs are measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +83,7 @@ class SchedulerOptions:
     """How long a command about a run is kept after it, once nothing of the run is open."""
     keep_specs_seconds: float = 90 * 86_400.0
     """How long a crawl spec is kept after its latest declaration, while no entry names it."""
+    jobs: JobOptions = field(default_factory=JobOptions)
     refill_keys_per_part: int = 100_000
     """Entries whose records one pass through the log keeps in memory; a larger shard takes several."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from strider.contracts.generated.events import (
+    AdaptiveRecorded,
     EntryRecorded,
     HostRecorded,
     JobEvent,
@@ -18,10 +19,14 @@ from strider.crawl.topic_follower import EventFeed
 from strider.frontier.models import ShardStats
 from strider.frontier.ports import WorkingSet
 from strider.frontier.rebuild_records import RecordedEntry
+from strider.jobs.models import Distribution, ScheduleMetrics
+from strider.jobs.ports import JobStore
+from strider.jobs.states import ExecutionState
 from strider.messaging.ports import Clock, RawRecord
 from strider.politeness.retry_policy import RandomSource
 from strider.runtime.observability.log_events import LogEvent
 from strider.runtime.publishing.publisher import EventPublisher
+from strider.scheduler.adapters.jobs.run_publisher import RunPublisher
 from strider.scheduler.core.release.backpressure import LagGate, PipelineBacklog
 from strider.scheduler.core.runs.lost_pages import PipelineOffsets
 from strider.scheduler.core.runs.run_proof import CompletionOffsets
@@ -62,6 +67,12 @@ class FrontierLog(Protocol):
         """Publish on job-events, in the shard's transactions: a fenced owner publishes nothing.
 
         Raises Unavailable where it is not known whether they were published.
+        """
+
+    async def write_adaptive(self, state: AdaptiveRecorded) -> None:
+        """Write the state of a source in the shard's transactions, and return once it is committed.
+
+        Raises Unavailable where it is not known whether it was, and ShardFenced.
         """
 
     async def close(self) -> None:
@@ -199,6 +210,59 @@ class JobFeeds:
     commands: EventFeed[tuple[str, JobEvent | None]]
 
 
+class AdaptiveStateReader(Protocol):
+    """Reads and encodes the states of sources."""
+
+    async def read_states(self, shard: int) -> Mapping[str, bytes]:
+        """Return the encoded states of all sources of a shard; raises Unavailable."""
+
+    def decode_state(self, value: bytes) -> AdaptiveRecorded | None:
+        """Decode a state; None where it cannot be decoded."""
+
+    def encode_state(self, state: AdaptiveRecorded) -> bytes:
+        """Encode a state."""
+
+
+class AdaptiveCopies(Protocol):
+    """Copies of states, for people."""
+
+    async def write(self, state: AdaptiveRecorded) -> None:
+        """Write the copy of a source; raises Unavailable."""
+
+    async def are_complete(self, shard: int, epoch: int) -> bool:
+        """Whether all states of a shard are there; raises Unavailable."""
+
+    async def write_all(self, shard: int, epoch: int, states: Iterable[AdaptiveRecorded]) -> None:
+        """Write all states of a shard; raises Unavailable."""
+
+
+class JobMeter(Protocol):
+    """Metrics of jobs."""
+
+    def count_launched(self) -> None:
+        """Count a launched run."""
+
+    def count_finished(self, outcome: ExecutionState) -> None:
+        """Count a result."""
+
+    def count_stale_locks(self, count: int) -> None:
+        """Count locks that were taken over."""
+
+    def set_totals(self, totals: ScheduleMetrics, distribution: Distribution) -> None:
+        """Set what PostgreSQL has of all jobs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPorts:
+    """Adapters of jobs."""
+
+    store: JobStore
+    runs: RunPublisher
+    adaptive_states: AdaptiveStateReader
+    adaptive_copies: AdaptiveCopies
+    meter: JobMeter
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerPorts:
     """Adapters by which a scheduler reads, writes and measures."""
@@ -220,4 +284,6 @@ class SchedulerPorts:
     """None: there are no saved sources."""
     open_runs: OpenRunsSource | None = None
     """None: commands that have ended are not deleted."""
+    jobs: JobPorts | None = None
+    """None: no jobs are launched here."""
     meter: SchedulerMeter = field(default_factory=NoSchedulerMeter)

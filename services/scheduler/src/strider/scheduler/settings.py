@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from strider.crawl.settings import CrawlServiceSettings
+from strider.runtime.settings.base import OwnerSettings
 from strider.runtime.settings.types import EnvironmentVariable, PositiveSeconds
 
 
@@ -15,6 +16,7 @@ class SchedulerSettings(CrawlServiceSettings):
 
     PREFIX: ClassVar[str] = "SCHEDULER_"
 
+    owner: OwnerSettings = OwnerSettings()
     commit_interval_seconds: PositiveSeconds = 0.5
     """Shortest time between two transactions of a shard; records written meanwhile are committed together."""
     lease_seconds: Annotated[float, Field(ge=1, le=3600)] = 30.0
@@ -83,3 +85,15 @@ class SchedulerSettings(CrawlServiceSettings):
     """Consecutive 403 and 429 responses that open the circuit breaker of a host; 0: never."""
     breaker_refused_seconds: PositiveSeconds = 300.0
     """How long the breaker stays open after such responses."""
+    job_poll_seconds: PositiveSeconds = 10.0
+    """Interval at which jobs that are due are launched."""
+    job_launch_batch: Annotated[int, Field(ge=1, le=1_000)] = 200
+    """Jobs whose runs are launched together."""
+    job_recovery_seconds: PositiveSeconds = 60.0
+    """Interval at which the runs of stopped schedulers are launched again."""
+    job_stale_lock_seconds: Annotated[float, Field(ge=1, le=86_400)] = 240.0
+    """Age of a lock on a job from which on its scheduler counts as stopped."""
+    job_reconcile_seconds: PositiveSeconds = 5.0
+    """Longest interval between two comparisons of running jobs with the runs that have ended."""
+    job_metrics_seconds: PositiveSeconds = 30.0
+    """Interval at which jobs are counted for the metrics."""

@@ -3,6 +3,7 @@
 links-discovered  -> handlers/links_discovered -> frontier, urls-decided
 fetches-completed -> handlers/fetch_outcomes   -> frontier, hosts, links-discovered, urls-decided
 pages-settled     -> handlers/pages_settled    -> frontier
+jobs that are due -> loops/jobs                -> crawl-specs, seeds-owned, adaptive-state, job-commands
 job-events        -> handlers/job_commands     -> frontier, hosts, job-commands
 job-commands      -> handlers/job_commands     -> frontier, hosts
 runs that end     -> loops/run_endings         -> job-events
@@ -22,6 +23,7 @@ from strider.contracts.generated.events import (
     PageSettled,
 )
 from strider.contracts.generated.topics import (
+    ADAPTIVE_STATE,
     CRAWL_SPECS,
     FETCH_REQUESTS,
     FETCHES_COMPLETED,
@@ -32,6 +34,7 @@ from strider.contracts.generated.topics import (
     LINKS_DISCOVERED,
     PAGES_SETTLED,
     SCHEDULER_DLQ,
+    SEEDS_OWNED,
     URLS_DECIDED,
 )
 from strider.crawl.runs.control import RunControl
@@ -43,6 +46,7 @@ from strider.messaging.ports import Record, TopicPartition
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.hosts.overrides import SourceOverrides
 from strider.scheduler.core.hosts.robots_waits import RobotsWait
+from strider.scheduler.core.jobs.ended_runs import EndedRuns
 from strider.scheduler.core.runs.completion import ShardRunCount
 from strider.scheduler.core.runs.ending_runs import EndingRuns, proving_shard
 from strider.scheduler.handlers.command_records import CommandRecords
@@ -53,6 +57,7 @@ from strider.scheduler.handlers.links_discovered import LinksDiscoveredHandler
 from strider.scheduler.handlers.pages_settled import PagesSettledHandler
 from strider.scheduler.handlers.sources import SourcesHandler
 from strider.scheduler.loops.backpressure import BackpressureMonitor
+from strider.scheduler.loops.jobs.job_loops import JobLoops
 from strider.scheduler.loops.lost_pages import LostPagesLoop
 from strider.scheduler.loops.refill import RefillLoop
 from strider.scheduler.loops.release import ReleaseLoop
@@ -71,6 +76,7 @@ from .options import SchedulerOptions
 
 CONSUMES: Final = (LINKS_DISCOVERED, FETCHES_COMPLETED, PAGES_SETTLED)
 PRODUCES: Final = (
+    ADAPTIVE_STATE,
     CRAWL_SPECS,
     FETCH_REQUESTS,
     FRONTIER,
@@ -78,6 +84,7 @@ PRODUCES: Final = (
     JOB_COMMANDS,
     JOB_EVENTS,
     LINKS_DISCOVERED,
+    SEEDS_OWNED,
     URLS_DECIDED,
 )
 DEAD_LETTERS: Final = SCHEDULER_DLQ
@@ -100,6 +107,7 @@ class Scheduler:
         self._create_followers(options)
         self._create_shard_owner(options)
         self._create_handlers(options)
+        self._job_loops = self._new_job_loops(options)
         self._lost_pages_loop = LostPagesLoop(
             ports.pipeline_offsets,
             owned_shards=self._owned_shards,
@@ -191,6 +199,7 @@ class Scheduler:
             ending_runs=self._ending_runs,
             keep_seconds=options.keep_commands_seconds,
         )
+        self._ended_runs = EndedRuns(self._command_records.table.find_run_end)
         self._spec_retention = SpecRetention(
             ports.crawl_specs,
             ports.log_reader,
@@ -204,9 +213,25 @@ class Scheduler:
             self._budgets,
             self._command_records,
             self._ending_runs,
+            ended_runs=self._ended_runs,
             shards=options.shards,
             clock=ports.clock,
             chance=ports.chance,
+        )
+
+    def _new_job_loops(self, options: SchedulerOptions) -> JobLoops | None:
+        if self._ports.jobs is None:
+            return None
+        return JobLoops(
+            self._ports.jobs,
+            ended_runs=self._ended_runs,
+            run_control=self._run_control,
+            commands=self._job_commands_handler,
+            sources=self._sources_handler,
+            owned_shards=self._owned_shards,
+            publisher=self._ports.publisher,
+            options=options,
+            clock=self._ports.clock,
         )
 
     def subscriptions(self) -> tuple[Subscription, ...]:
@@ -265,6 +290,8 @@ class Scheduler:
             "end runs": self._run_ending_loop.run,
             "count backlogs": self._backpressure.run,
         }
+        if self._job_loops is not None:
+            loops["run jobs"] = self._job_loops.run
         async with asyncio.TaskGroup() as together:
             tasks = [together.create_task(run(), name=name) for name, run in loops.items()]
             failure = await self._shards.wait_for_failure()

@@ -111,6 +111,16 @@ def test_no_seed_counts_twice(tokens: list[str]) -> None:
     assert [token for token in tokens if is_newer(token, known)] == []
 
 
+def test_a_numbered_seed_is_newer_than_a_lower_number_of_its_name_alone() -> None:
+    """It reopens its entry once, however often and however late it is repeated."""
+    first, second, other = ".numbered/5/7", ".numbered/5/8", ".numbered/6/1"
+    opened = merge_tokens(second, first)
+
+    assert is_newer(second, first)
+    assert not any(is_newer(each, opened) for each in (first, second))
+    assert is_newer(other, opened)
+
+
 def test_what_an_entry_remembers_is_bounded() -> None:
     known = ""
     for partition in range(100):

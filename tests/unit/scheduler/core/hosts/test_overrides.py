@@ -13,7 +13,7 @@ from strider.contracts.generated.topics import SOURCES
 from strider.messaging.effects import Publish
 from strider.messaging.inprocess import simulate
 from strider.scheduler.core.hosts.host_state import apply_robots_delay, new_host_group
-from strider.scheduler.core.hosts.overrides import HostOverrides, SourceOverrides
+from strider.scheduler.core.hosts.overrides import HostOverrides, SourceOverrides, names_of_source
 from tests.unit.scheduler.simulation.web import Host, Page, Web
 from tests.unit.scheduler.simulation.world import SPEC, SimulatedWorld
 
@@ -153,3 +153,11 @@ def test_a_source_that_is_saved_during_a_crawl_holds_at_once(is_killed: bool) ->
         await scheduler.stop()
 
     simulate(scenario())
+
+
+@pytest.mark.parametrize("url", ["http://[1", "www.a.test", "", "ftp://www.a.test/", "http://", "x" * 10_000])
+def test_a_text_that_is_no_url_has_no_host_and_stops_nothing(url: str) -> None:
+    """Any owner may save a source, and every scheduler reads all of them."""
+    source = SourceSaved("source", "source", url, start_urls=("https://www.b.test",))
+
+    assert names_of_source(source) == {"www.b.test"}

@@ -264,8 +264,8 @@ ADAPTIVE_STATE: Final[Topic[AdaptiveRecorded]] = Topic(
     description="Change rates and recrawl intervals of sources. System of record.",
     partitioner="shard",
     cleanup="compact",
-    writers=(),
-    readers=(),
+    writers=("scheduler",),
+    readers=("scheduler",),
     max_bytes=65_536,
     partitions=None,
     compression="zstd",
@@ -283,11 +283,10 @@ ADAPTIVE_STATE: Final[Topic[AdaptiveRecorded]] = Topic(
     key_of=_key_of_adaptive_state,
     shard_of=_shard_of_adaptive_state,
     read_by=(
-        TopicReader("scheduler", mode="table", planned=True),
+        TopicReader("scheduler", mode="table"),
     ),
     transactional=True,
     key_name="source_id",
-    planned_writers=("scheduler",),
 )
 """Change rates and recrawl intervals of sources. System of record."""
 
@@ -1184,7 +1183,7 @@ SEEDS_OWNED: Final[Topic[SeedSubmitted]] = Topic(
     description="URLs to crawl, signed by their owners; a plain JSON document will do. No flood of raw seeds is before them.",
     partitioner="key",
     cleanup="delete",
-    writers=("person", "api"),
+    writers=("person", "api", "scheduler"),
     readers=("link-ingestion",),
     max_bytes=65_536,
     partitions=None,
@@ -1202,7 +1201,6 @@ SEEDS_OWNED: Final[Topic[SeedSubmitted]] = Topic(
     ),
     transactional=False,
     key_name="host of url",
-    planned_writers=("scheduler",),
 )
 """URLs to crawl, signed by their owners; a plain JSON document will do. No flood of raw seeds is before
 them."""

@@ -51,7 +51,9 @@ class StackKey:
         return key
 
 
-OWNER_KEY: Final = StackKey("STRIDER_OWNER_KEY", "owner.key", frozenset({"api", "link-ingestion"}))
+OWNER_KEY: Final = StackKey(
+    "STRIDER_OWNER_KEY", "owner.key", frozenset({"api", "link-ingestion", "scheduler"})
+)
 """Seeds are signed with it, and stay on their topic for weeks."""
 HEADERS_KEY: Final = StackKey(
     "STRIDER_HEADERS_KEY", "headers.key", frozenset({"api", "fetcher", "link-ingestion"}), keeps_earlier=True

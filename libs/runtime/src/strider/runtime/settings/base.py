@@ -158,7 +158,7 @@ class ObjectStoreSettings(SettingsArea):
 
 
 class OwnerSettings(SettingsArea):
-    """Owners of seeds. For link-ingestion, which verifies, and for the API and commands, which sign."""
+    """Owners of seeds. For link-ingestion, which verifies; API, scheduler and commands sign."""
 
     PREFIX: ClassVar[str] = "STRIDER_OWNER_"
 

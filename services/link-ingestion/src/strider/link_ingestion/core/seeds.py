@@ -24,6 +24,7 @@ from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import CrawlSpecDeclared, JobEvent, SeedSubmitted
 from strider.contracts.generated.topics import SEEDS_OWNED, SEEDS_SUBMITTED
 from strider.contracts.ids import command_id
+from strider.contracts.numbered_seeds import NUMBERED_TOPIC, parse_seed_number
 from strider.contracts.owner_signature import SIGNATURE_NAME, SenderRole
 from strider.contracts.seed_limits import (
     SEED_RANGES,
@@ -126,10 +127,19 @@ def accept_seed(
         kind=seed.kind,
         is_start=True,
         is_fresh=seed.fresh,
-        seed=position,
+        seed=_order_of(seed, position, sender),
         attachment=seed.metadata,
     )
     return AcceptedSeed(item, origin, host_of(found), None if named else spec)
+
+
+def _order_of(seed: SeedSubmitted, position: SeedPosition, sender: SenderRole) -> SeedPosition:
+    """Return what orders a seed among those of its URL: its number, or the position of its message.
+
+    Only an owner numbers seeds: in a job that all senders share, a raw seed could pass over another one's.
+    """
+    number = parse_seed_number(seed.seed_id) if sender is SenderRole.OWNER else None
+    return position if number is None else SeedPosition(NUMBERED_TOPIC, number.partition, number.number)
 
 
 def _protected(seed: SeedSubmitted, url: str, rules: SeedRules) -> SeedSubmitted:

@@ -26,6 +26,7 @@ from strider.runtime.observability.logging import logger
 from strider.scheduler import log_events
 from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.reservations import RunBudgets
+from strider.scheduler.core.jobs.ended_runs import EndedRuns
 from strider.scheduler.core.runs.commands import exhausted_budget_event
 from strider.scheduler.core.runs.ending_runs import EndingRuns
 from strider.scheduler.ports import JobFeeds
@@ -50,6 +51,7 @@ class JobCommandsHandler:
         records: CommandRecords,
         ending_runs: EndingRuns,
         *,
+        ended_runs: EndedRuns,
         shards: int,
         clock: Clock,
         chance: RandomSource,
@@ -59,6 +61,7 @@ class JobCommandsHandler:
         self._shards = shards
         self._records = records
         self._ending_runs = ending_runs
+        self._ended_runs = ended_runs
         self._clock = clock
         self._event_follower = TopicFollower(
             feeds.events,
@@ -134,6 +137,7 @@ class JobCommandsHandler:
         changed = [event for event in events if self._run_control.apply(event)]
         for event in events:
             self._ending_runs.apply(event)
+            self._ended_runs.apply(event)
         for event in changed:
             if not event.is_wish:
                 continue

@@ -36,6 +36,7 @@ class SourcesHandler:
     ) -> None:
         """Create the handler; without a feed there are no sources."""
         self._overrides = overrides
+        self._sources: dict[str, SourceSaved] = {}
         self._owned_shards = owned_shards
         self._follower = (
             None
@@ -44,6 +45,10 @@ class SourcesHandler:
                 feed, self._apply, paused_event=log_events.SOURCES_PAUSED, clock=clock, chance=chance
             )
         )
+
+    def find(self, source_id: str) -> SourceSaved | None:
+        """Return a source; None where none has this id, as far as the topic was read."""
+        return self._sources.get(source_id)
 
     async def catch_up(self) -> None:
         """Apply all sources saved up to now; raises Unavailable."""
@@ -58,6 +63,10 @@ class SourcesHandler:
     async def _apply(self, saved: Sequence[tuple[str, SourceSaved | None]]) -> None:
         about: set[str] = set()
         for source_id, source in saved:
+            if source is None:
+                self._sources.pop(source_id, None)
+            else:
+                self._sources[source_id] = source
             about |= self._overrides.apply(source_id, source)
         for shard in list(self._owned_shards()) if about else ():
             names = [name for name in shard.host_groups if self._overrides.affects(name, about)]

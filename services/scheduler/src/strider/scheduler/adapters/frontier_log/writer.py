@@ -7,8 +7,14 @@ from typing import Final
 
 from strider.contracts.avro.codec import Codec
 from strider.contracts.fast_dataclass import replace_fields
-from strider.contracts.generated.events import EntryRecorded, HostRecorded, JobEvent
-from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_EVENTS, LINKS_DISCOVERED
+from strider.contracts.generated.events import AdaptiveRecorded, EntryRecorded, HostRecorded, JobEvent
+from strider.contracts.generated.topics import (
+    ADAPTIVE_STATE,
+    FRONTIER,
+    HOSTS,
+    JOB_EVENTS,
+    LINKS_DISCOVERED,
+)
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Bus, RawRecord, ShardWriter
 
@@ -73,6 +79,14 @@ class TopicFrontierLog:
             await self._writer.flush()
         for commit in dict.fromkeys(waiting):
             await commit
+
+    async def write_adaptive(self, state: AdaptiveRecorded) -> None:
+        """Write the state of a source in the shard's transactions, at once."""
+        value = self._codec.encode(ADAPTIVE_STATE, state).value
+        record = RawRecord(ADAPTIVE_STATE.key_of(state), value)
+        commit = self._writer.append(ADAPTIVE_STATE.name, self._writer.shard, record)
+        await self._writer.flush()
+        await commit
 
     async def close(self) -> None:
         """Commit what is open, and write no more."""

@@ -16,7 +16,7 @@ from typing import Final
 from strider.contracts.fast_dataclass import fast_dataclass
 from strider.contracts.generated.events import SourceSaved
 from strider.contracts.partitioning import registrable_domain
-from strider.urls import host_group_of
+from strider.urls import RefusedUrl, host_group_of, to_wire_url
 
 MAX_DELAY_MS: Final = 86_400_000
 """Longest delay between two requests that a source may set."""
@@ -80,8 +80,9 @@ def domain_key(host_name: str) -> str:
 
 
 def names_of_source(source: SourceSaved, *, by_domain: bool = False) -> frozenset[str]:
-    """Return the host groups and domains that a source applies to."""
-    urls = [url for url in (source.url, *source.start_urls) if "://" in url]
+    """Return the host groups and domains that a source applies to; texts that are no URLs have none."""
+    wire_urls = map(to_wire_url, (source.url, *source.start_urls))
+    urls = [url for url in wire_urls if not isinstance(url, RefusedUrl)]
     named = [name for each in source.domains if (name := each.strip().lower().strip("."))]
     return frozenset(
         {host_group_of(url, by_domain=by_domain) for url in urls} | {*named} | {f".{name}" for name in named}

@@ -21,6 +21,7 @@ from typing import Final
 
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import JobEvent
+from strider.contracts.ids import command_id
 from strider.contracts.seed_names import is_raw_name
 from strider.crawl.runs.commands import SUBJECT_IS_RUN, command_record, with_command_id
 from strider.crawl.runs.control import STATE_COMMANDS
@@ -83,6 +84,11 @@ class CommandTable:
         kept = command_record(event)
         if event.what in _KEPT_KINDS and kept.event_id not in self._recorded:
             self._unrecorded[kept.event_id] = kept
+
+    def find_run_end(self, execution_id: str) -> JobEvent | None:
+        """Return the event by which a run has ended, without start pages; None where it has not."""
+        key = command_id(JobEventKind.RUN_COMPLETED, execution_id=execution_id)
+        return self._recorded.get(key) or self._unrecorded.get(key)
 
     @property
     def unrecorded(self) -> list[JobEvent]:

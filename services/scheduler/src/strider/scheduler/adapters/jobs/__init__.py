@@ -1,0 +1,1 @@
+"""Adapters of jobs: what a launch publishes, states of sources, metrics."""

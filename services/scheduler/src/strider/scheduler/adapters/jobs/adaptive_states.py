@@ -1,0 +1,87 @@
+"""States of sources: read from their topic, and copied to Redis.
+
+The topic is the record. The copies are for people and dashboards, nothing reads them here; where Redis has
+lost them, a marker of their shard is missing, and all of the shard are written again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Final
+
+from strider.contracts import DecodeError
+from strider.contracts.avro.codec import Codec
+from strider.contracts.generated.events import AdaptiveRecorded
+from strider.contracts.generated.topics import ADAPTIVE_STATE
+from strider.messaging.compacted_table import CompactedTableReader
+from strider.messaging.ports import Bus, Clock, TopicPartition
+from strider.runtime.observability.logging import logger
+from strider.scheduler import log_events
+from strider.storage import keys
+from strider.storage.redis import Redis
+
+WRITES_TOGETHER: Final = 100
+"""Copies that are written at a time."""
+
+_log = logger("scheduler")
+
+
+class TopicAdaptiveStates:
+    """Reads the states of the sources of a shard."""
+
+    def __init__(self, bus: Bus, codec: Codec, *, clock: Clock) -> None:
+        self._table = CompactedTableReader(bus, clock=clock)
+        self._codec = codec
+
+    async def read_states(self, shard: int) -> Mapping[str, bytes]:
+        """Return the encoded states of all sources of a shard, by source id."""
+        where = TopicPartition(ADAPTIVE_STATE.name, shard)
+        return await self._table.load([where], key=lambda key: key.decode(errors="replace"), value=bytes)
+
+    def decode_state(self, value: bytes) -> AdaptiveRecorded | None:
+        """Decode a state; None, and a log event, where it cannot be decoded."""
+        try:
+            return self._codec.decode(ADAPTIVE_STATE, value)
+        except DecodeError as failure:
+            _log.emit(log_events.ADAPTIVE_STATE_UNREADABLE, why=str(failure))
+            return None
+
+    def encode_state(self, state: AdaptiveRecorded) -> bytes:
+        """Encode a state."""
+        return self._codec.encode(ADAPTIVE_STATE, state).value
+
+
+class RedisAdaptiveCopies:
+    """Writes states of sources to Redis."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def write(self, state: AdaptiveRecorded) -> None:
+        """Write the copy of a source. Raises Unavailable."""
+        await self._redis.command(
+            "HSET",
+            keys.ADAPTIVE_STATE(state.source_id),
+            "last_hash",
+            state.last_hash,
+            "last_change_at",
+            state.last_change_at_ms,
+            "unchanged_count",
+            state.unchanged_count,
+            "current_interval",
+            state.current_interval_seconds,
+        )
+
+    async def are_complete(self, shard: int, epoch: int) -> bool:
+        """Whether all states of a shard were written by its owner of this epoch, and not lost since."""
+        marker = await self._redis.command("GET", keys.ADAPTIVE_COPIES(shard))
+        return bool(marker == str(epoch).encode())
+
+    async def write_all(self, shard: int, epoch: int, states: Iterable[AdaptiveRecorded]) -> None:
+        """Write all states of a shard, and then its marker. Raises Unavailable."""
+        remaining = iter(states)
+        while part := list(islice(remaining, WRITES_TOGETHER)):
+            await asyncio.gather(*(self.write(state) for state in part))
+        await self._redis.command("SET", keys.ADAPTIVE_COPIES(shard), epoch)

@@ -1,0 +1,1 @@
+"""Loops of jobs: launch what is due, finish what has ended, measure."""

@@ -1,0 +1,76 @@
+"""All loops of jobs: they need PostgreSQL, and nothing else of the scheduler waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from strider.crawl.runs.control import RunControl
+from strider.messaging.ports import Clock
+from strider.runtime.publishing.publisher import EventPublisher
+from strider.scheduler.core.jobs.ended_runs import EndedRuns
+from strider.scheduler.handlers.job_commands import JobCommandsHandler
+from strider.scheduler.handlers.sources import SourcesHandler
+from strider.scheduler.options import SchedulerOptions
+from strider.scheduler.ports import JobPorts
+from strider.scheduler.shard.shard import OwnedShard
+
+from .adaptive_states import AdaptiveStates
+from .completion import JobCompletionLoop
+from .poll import JobPollLoop
+from .upkeep import JobUpkeepLoop
+
+
+class JobLoops:
+    """Launches jobs, finishes their executions, measures them."""
+
+    def __init__(
+        self,
+        ports: JobPorts,
+        *,
+        ended_runs: EndedRuns,
+        run_control: RunControl,
+        commands: JobCommandsHandler,
+        sources: SourcesHandler,
+        owned_shards: Callable[[], Sequence[OwnedShard]],
+        publisher: EventPublisher,
+        options: SchedulerOptions,
+        clock: Clock,
+    ) -> None:
+        self.completion = JobCompletionLoop(
+            ports.store,
+            ended_runs=ended_runs,
+            run_control=run_control,
+            states=AdaptiveStates(ports.adaptive_states, ports.adaptive_copies),
+            find_source=sources.find,
+            catch_up=commands.catch_up,
+            owned_shards=owned_shards,
+            shards=options.shards,
+            publisher=publisher,
+            options=options.jobs,
+            meter=ports.meter,
+            clock=clock,
+        )
+        self.poll = JobPollLoop(
+            ports.store,
+            ports.runs,
+            find_source=sources.find,
+            catch_up_sources=sources.catch_up,
+            is_over=run_control.is_completed,
+            on_launched=self.completion.note_launched,
+            options=options.jobs,
+            meter=ports.meter,
+            clock=clock,
+        )
+        self.upkeep = JobUpkeepLoop(ports.store, options=options.jobs, meter=ports.meter, clock=clock)
+
+    async def run(self) -> None:
+        """Run all loops until cancelled."""
+        loops = {
+            "launch jobs": self.poll.run,
+            "finish jobs": self.completion.run,
+            "measure jobs": self.upkeep.run,
+        }
+        async with asyncio.TaskGroup() as together:
+            for name, run in loops.items():
+                together.create_task(run(), name=name)

@@ -1,0 +1,171 @@
+"""Launch the jobs that are due, and publish again what a stopped scheduler left.
+
+    claim    one transaction in PostgreSQL: lock, state `running`, a new execution
+    publish  crawl spec, seeds, closing message, each acknowledged
+    mark     the run is launched, the lock released
+
+Claimed executions stay in memory until they are marked, so that an outage of Kafka or PostgreSQL only delays
+them; nothing more is claimed meanwhile. Where this process dies, its locks become stale, and any scheduler
+publishes the same runs again. Two that publish the same run do no harm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import uuid4
+
+from strider.contracts.generated.events import SourceSaved
+from strider.jobs.models import ExecutionResult, Launch
+from strider.jobs.ports import JobStore
+from strider.jobs.states import ExecutionState
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Clock
+from strider.runtime.observability.logging import logger
+from strider.scheduler import log_events
+from strider.scheduler.adapters.jobs.run_publisher import PreparedRun, RunPublisher
+from strider.scheduler.core.jobs.launch import LaunchFault, plan_launch
+from strider.scheduler.options import JobOptions
+from strider.scheduler.ports import JobMeter
+from strider.storage.errors import StoreRejected
+
+CONCURRENT_UPDATES: Final = 8
+"""Executions that are marked at a time: as many as the pool has connections."""
+
+_log = logger("scheduler")
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedRun:
+    """An execution whose lock this process holds."""
+
+    launch: Launch
+    token: str
+
+
+class JobPollLoop:
+    """Launches jobs."""
+
+    def __init__(
+        self,
+        store: JobStore,
+        runs: RunPublisher,
+        *,
+        find_source: Callable[[str], SourceSaved | None],
+        catch_up_sources: Callable[[], Awaitable[None]],
+        is_over: Callable[[str], bool],
+        on_launched: Callable[[], None],
+        options: JobOptions,
+        meter: JobMeter,
+        clock: Clock,
+    ) -> None:
+        """Create the loop.
+
+        `catch_up_sources` applies all sources saved up to now; `is_over` returns whether a run has ended;
+        `on_launched` is called when runs were launched.
+        """
+        self._store = store
+        self._runs = runs
+        self._find_source = find_source
+        self._catch_up_sources = catch_up_sources
+        self._is_over = is_over
+        self._on_launched = on_launched
+        self._options = options
+        self._meter = meter
+        self._clock = clock
+        self._claimed: list[ClaimedRun] = []
+        self._next_recovery_at = 0.0
+
+    async def run(self) -> None:
+        """Run at intervals until cancelled."""
+        while True:
+            try:
+                await self.run_once()
+            except (Unavailable, StoreRejected) as failure:
+                _log.emit(log_events.JOBS_PAUSED, claimed=len(self._claimed), why=str(failure))
+            await self._clock.sleep(self._options.poll_seconds)
+
+    async def run_once(self) -> None:
+        """Launch what is claimed, what has a stale lock, and what is due."""
+        await self._launch_claimed()
+        if self._clock.monotonic() >= self._next_recovery_at:
+            await self._recover()
+            self._next_recovery_at = self._clock.monotonic() + self._options.recovery_seconds
+        now_ms, limit = await self._store.now_ms(), self._options.launch_batch
+        is_full = True
+        while is_full:
+            token = uuid4().hex
+            due = await self._store.claim_due(now_ms=now_ms, limit=limit, token=token)
+            is_full = len(due) >= limit
+            await self._launch(due, token)
+
+    async def _recover(self) -> None:
+        """Take over stale locks, whose runs may be published in part; mend plans of a wrong clock."""
+        stale_ms, limit = round(self._options.stale_lock_seconds * 1000), self._options.launch_batch
+        now_ms = await self._store.now_ms()
+        if moved := await self._store.bring_forward(now_ms=now_ms):
+            _log.emit(log_events.JOBS_PLANNED_AGAIN, count=moved)
+        is_full = True
+        while is_full:
+            token = uuid4().hex
+            stale = await self._store.claim_unlaunched(
+                now_ms=now_ms, older_than_ms=stale_ms, limit=limit, token=token
+            )
+            is_full = len(stale) >= limit
+            if stale:
+                _log.emit(log_events.STALE_JOB_LOCKS_CLEARED, count=len(stale))
+                self._meter.count_stale_locks(len(stale))
+            await self._launch(stale, token)
+
+    async def _launch(self, launches: Sequence[Launch], token: str) -> None:
+        self._claimed += [ClaimedRun(launch, token) for launch in launches]
+        await self._launch_claimed()
+
+    async def _launch_claimed(self) -> None:
+        """Publish and mark all claimed runs; what fails stays claimed, and is repeated."""
+        if not self._claimed:
+            return
+        await self._catch_up_sources()
+        ready: list[ClaimedRun] = []
+        prepared: list[PreparedRun] = []
+        for claimed in list(self._claimed):
+            execution_id = claimed.launch.execution.execution_id
+            if self._is_over(execution_id):  # published, and ended before its lock was released
+                ready.append(claimed)
+                continue
+            try:
+                source = self._find_source(claimed.launch.job.source_id)
+                prepared.append(self._runs.prepare(plan_launch(claimed.launch, source)))
+            except LaunchFault as fault:
+                await self._fail(claimed, str(fault))
+            else:
+                ready.append(claimed)
+        await self._runs.publish(prepared)
+        await self._mark_all(ready)
+
+    async def _fail(self, claimed: ClaimedRun, sentence: str) -> None:
+        job, execution = claimed.launch
+        result = ExecutionResult(outcome=ExecutionState.FAILED, error_message=sentence)
+        now_ms = await self._store.now_ms()
+        await self._store.finish(execution.execution_id, result, now_ms=now_ms, token=claimed.token)
+        self._claimed.remove(claimed)
+        self._meter.count_finished(ExecutionState.FAILED)
+        _log.emit(log_events.JOB_NOT_LAUNCHED, job=job.job_id, run=execution.execution_id, why=sentence)
+
+    async def _mark_all(self, ready: Sequence[ClaimedRun]) -> None:
+        now_ms = await self._store.now_ms() if ready else 0
+        for first in range(0, len(ready), CONCURRENT_UPDATES):
+            part = ready[first : first + CONCURRENT_UPDATES]
+            await asyncio.gather(*(self._mark(claimed, now_ms) for claimed in part))
+        if ready:
+            self._on_launched()
+
+    async def _mark(self, claimed: ClaimedRun, now_ms: int) -> None:
+        job, execution = claimed.launch
+        is_first = await self._store.mark_launched(execution.execution_id, token=claimed.token, now_ms=now_ms)
+        self._claimed.remove(claimed)
+        if is_first:  # else another scheduler took the lock over, and has marked it
+            self._meter.count_launched()
+            _log.emit(log_events.JOB_LAUNCHED, job=job.job_id, run=execution.execution_id)

@@ -1,0 +1,1 @@
+"""Runs of jobs, in simulated crawls."""
