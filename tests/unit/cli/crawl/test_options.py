@@ -47,7 +47,9 @@ def test_a_line_that_is_no_url_is_reported_with_its_number(tmp_path: Path) -> No
         pytest.param("pages.csv", "jsonl", "jsonl", id="the option wins"),
     ],
 )
-def test_the_name_of_the_output_says_its_format(output: str | None, form: str | None, expected: str) -> None:
+def test_the_name_of_the_output_chooses_the_format(
+    output: str | None, form: str | None, expected: str
+) -> None:
     options = CrawlOptions(
         urls=("http://127.0.0.1:1/",), output=None if output is None else Path(output), form=form
     )

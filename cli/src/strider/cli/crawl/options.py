@@ -56,7 +56,7 @@ class CrawlOptions:
     from_file: Path | None = None
     output: Path | None = None
     form: str | None = None
-    """Format of the lines; None: as the name of the output says."""
+    """Format of the lines; None: by the name of the output."""
     max_pages: int = 0
     max_bytes: int = 0
     max_pages_per_host: int = 0
@@ -132,7 +132,7 @@ def plan_crawl(options: CrawlOptions) -> CrawlPlan:
 
 
 def _format_of(output: Path | None) -> str:
-    """Return the format that the name of an output says: CSV for .csv, else JSON lines."""
+    """Return the format for the name of an output: CSV for .csv, else JSON lines."""
     return "csv" if output is not None and output.suffix.lower() == ".csv" else "jsonl"
 
 
