@@ -102,13 +102,6 @@ def install_problem_handlers(app: FastAPI) -> None:
         )
         return unavailable(failure)
 
-    @app.exception_handler(StoreRejected)
-    async def _rejected(request: Request, failure: StoreRejected) -> Response:
-        if failure.code not in NOT_MIGRATED:
-            return await _fault(request, failure)
-        raised = Unavailable(failure.part, f"{failure.detail}; run: strider migrate up")
-        return await _unavailable(request, raised)
-
     @app.exception_handler(404)
     async def _unknown(request: Request, _failure: Exception) -> Response:
         return problem(404, f"there is nothing at {request.url.path[:200]}; see /openapi.json")
@@ -121,11 +114,21 @@ def install_problem_handlers(app: FastAPI) -> None:
         return problem(405, detail, headers={**headers, "Allow": ", ".join(allowed)} if allowed else headers)
 
     _install_callers_mistakes(app)
+    _install_store_faults(app)
 
     @app.exception_handler(Exception)
     async def _fault(request: Request, failure: Exception) -> Response:
         _log.emit(log_events.API_REQUEST_FAILED, path=request.url.path, exc_info=failure)
         return problem(500, "internal error; see the log of the API")
+
+
+def _install_store_faults(app: FastAPI) -> None:
+    @app.exception_handler(StoreRejected)
+    async def _rejected(request: Request, failure: StoreRejected) -> Response:
+        if failure.code not in NOT_MIGRATED:
+            _log.emit(log_events.API_REQUEST_FAILED, path=request.url.path, exc_info=failure)
+            return problem(500, "internal error; see the log of the API")
+        return unavailable(Unavailable(failure.part, f"{failure.detail}; run: strider migrate up"))
 
 
 def _methods_of(request: Request) -> list[str]:

@@ -36,12 +36,12 @@ from .seeds import described_field
 from .source_models import SourceDetail, SourceList, SyncReport
 
 MAX_BODY_BYTES: Final = 512 * 1024
+_ANY_SOURCE: Final = SourceSaved("-", "-", "http://source.test/")
+"""Stands for a source, to check the fields of a document."""
 MAX_FAULTS: Final = 20
 """Faults that a response names."""
 
-IfMatch = Annotated[
-    str | None, Header(alias="If-Match", max_length=1000, description="ETag of the version to change.")
-]
+IfMatch = Annotated[str | None, Header(alias="If-Match", description="ETag of the version to change.")]
 User = Annotated[Caller, USER]
 Name = Annotated[str, Query(max_length=200, description="Part of the name.")]
 Enabled = Annotated[bool | None, Query(description="Only enabled sources, or only disabled ones.")]
@@ -300,6 +300,7 @@ async def _edit(  # parts of a request
 ) -> SourceSaved:
     """Change a source by the document of a request; its jobs follow where it is enabled or disabled."""
     document = await _document(request)
+    edit(_ANY_SOURCE, document, allow_private=parts.editor.allow_private)  # a wrong field counts first
     saved = await parts.editor.change(
         _identifier(source_id),
         lambda stored: edit(stored, document, allow_private=parts.editor.allow_private),
