@@ -43,6 +43,7 @@ from strider.testing.owner import owner_headers
 from strider.validator.adapters import PageSplicer
 from strider.validator.core import ValidationRules
 from strider.validator.topology import Validator
+from tests.unit.crawl.declared_specs import DeclaredSpecs
 from tests.unit.link_ingestion.builders import a_page, a_spec, hash_of, validated
 from tests.unit.validator.builders import ARecord
 
@@ -208,7 +209,7 @@ def test_a_list_whose_end_was_given_up_is_settled_behind_its_parts(
         for number in range(20)
     ]
     last = a_page(**known, part=20)
-    validator = Validator(ValidationRules(), PageSplicer(CODEC), now_ms=lambda: 9)
+    validator = Validator(ValidationRules(), PageSplicer(CODEC), specs=DeclaredSpecs(), now_ms=lambda: 9)
     record = ARecord(b"junk", (*PAGES_PARSED.headers_of(last), *LAST_PART_HEADERS))
     effects = asyncio.run(validator.on_given_up(record, GivenUp("bad_magic")))
     (rejection,), (closes,) = effects.publish, effects.publish_last

@@ -37,6 +37,7 @@ COMMANDS: Final = {
     "logs": "stack",
     "seeds": "seeds",
     "sources": "sources",
+    "specs": "specs",
     "runs": "runs",
     "hosts": "hosts",
     "why": "why",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.runtime.consumer.spec import AsyncStep
 from strider.runtime.process.health import Dependency
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
@@ -26,10 +27,12 @@ def build(process: ServiceContext[IndexerSettings]) -> ServiceDefinition:
     postgres = Postgres(options, clock=process.clock, chance=process.chance)
     tables = PostgresTables(postgres)
     objects = open_configured_objects(settings.objects, clock=process.clock)
+    specs = CrawlSpecCache(process.bus, process.codec, clock=process.clock)
     indexer = Indexer(
         tables,
         MissingTextStore() if objects is None else ObjectTextStore(objects),
         max_text_chars=settings.max_text_chars,
+        specs=specs,
         store_noindex=settings.store_noindex,
     )
     return ServiceDefinition(
@@ -39,7 +42,7 @@ def build(process: ServiceContext[IndexerSettings]) -> ServiceDefinition:
         dependencies=(Dependency("postgres", postgres.ping),),
         connect=(tables.check_tables,),
         background=_retention(process, postgres, tables, objects),
-        close=(postgres.close,),
+        close=(specs.close, postgres.close),
         objects=objects,
     )
 

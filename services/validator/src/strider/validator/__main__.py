@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.messaging.ports import epoch_ms
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.storage.objects import open_configured_objects
@@ -16,14 +17,16 @@ from .topology import DEAD_LETTERS, GROUP, PRODUCES, Validator
 def build(process: ServiceContext[ValidatorSettings]) -> ServiceDefinition:
     """Build the service definition."""
     settings, clock = process.settings, process.clock
+    specs = CrawlSpecCache(process.bus, process.codec, clock=clock)
     validator = Validator(
         validation_rules_of(settings),
         PageSplicer(process.codec),
+        specs=specs,
         now_ms=partial(epoch_ms, clock),
     )
     consumption = consume(GROUP, *validator.subscriptions(), on_given_up=validator.on_given_up)
     objects = open_configured_objects(settings.objects, clock=clock)
-    return ServiceDefinition((consumption,), PRODUCES, DEAD_LETTERS, objects=objects)
+    return ServiceDefinition((consumption,), PRODUCES, DEAD_LETTERS, close=(specs.close,), objects=objects)
 
 
 def main() -> int:
