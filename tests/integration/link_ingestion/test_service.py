@@ -151,7 +151,7 @@ def log_of_job(redis_url: str, job_id: str) -> list[str]:
 
 
 @pytest.mark.req("S5.1.4", part="JSON and Avro of other Kafka clients; no event of the end of a run")
-@pytest.mark.parametrize("version", ["seed-submitted.v1", "seed-submitted.v2", "seed-submitted.v3"])
+@pytest.mark.parametrize("version", [f"seed-submitted.v{number}" for number in (1, 2, 3, 4)])
 def test_an_avro_seed_of_a_foreign_client_becomes_a_link(
     bootstrap: str, sender: Producer, service: Service, version: str
 ) -> None:
