@@ -1,4 +1,4 @@
-"""Reference of the fields of crawl specs: default, allowed values, raw seeds, readers, meaning.
+"""Reference of the fields of crawl specs, for commands and pages.
 
 Derived from the schema and from the declarations that the code obeys. Pure.
 """
