@@ -30,9 +30,11 @@ def spec_scope_fault(spec: CrawlSpecDeclared) -> str:
 
 
 def _host_fault(name: str, *, is_domain: bool) -> str:
+    if "*" in name:
+        return "expected the name of one host; `domains` has all hosts of a domain"
     found = to_wire_url(f"http://{name}/")
     host = "" if isinstance(found, RefusedUrl) else host_of(found)
-    if not host or found != f"http://{host}/":
+    if not host or found != f"http://{host}/" or "@" in name:
         return "expected the name of a host, without scheme, port and path"
     if host != name:
         return f"expected {host!r}: the name in lower case, as it is in URLs"
