@@ -48,8 +48,10 @@ NAME = "expected the name of a host, without scheme, port and path"
         ),
         (
             {"insecure_tls_hosts": ("münchen.de",)},
-            "insecure_tls_hosts is 'münchen.de', expected 'xn--mnchen-3ya.de': the name in lower case, "
-            "as it is in URLs",
+            (
+                "insecure_tls_hosts is 'münchen.de', expected 'xn--mnchen-3ya.de': the name in lower case, "
+                "as it is in URLs"
+            ),
         ),
         (
             {"domains": ("www.example.co.uk",)},
