@@ -133,6 +133,13 @@ def _module_tables() -> dict[Path, str]:
     }
 
 
+def _spec_fields() -> dict[Path, str]:
+    from strider.cli.seeds.spec_reference import reference_table  # noqa: PLC0415  # as above
+
+    page = ROOT / "docs" / "specs.md"
+    return {page: between(page.read_text(encoding="utf-8"), "spec-fields", reference_table())}
+
+
 def _routes() -> dict[Path, str]:
     import routes  # noqa: PLC0415  # a neighbour of this file
 
@@ -155,6 +162,7 @@ RENDERERS: tuple[Render, ...] = (
         _security,
         _jobs,
         _module_tables,
+        _spec_fields,
         _routes,
     ),
 )

@@ -165,6 +165,11 @@ class Ring:
         value = json.dumps(seed).encode()
         self._produce("seeds-submitted", value, headers=owner_headers(value) if is_owner else [])
 
+    def sow_documents(self, *documents: Mapping[str, Any]) -> None:
+        """Send documents that their owner signs."""
+        for value in (json.dumps(document).encode() for document in documents):
+            self._produce("seeds-submitted", value, headers=owner_headers(value))
+
     def produce_seed(self, document: Mapping[str, Any]) -> None:
         """Send a document as a client without the owner's key does."""
         self._produce("seeds-submitted", json.dumps(document).encode())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,13 @@ from strider.api.routes.sources import source_schema
 from strider.cli.commands.seeds import app as seeds_commands
 from strider.cli.crawl.options import CrawlOptions, plan_crawl
 from strider.cli.sources.typed_fields import parse_settings
+from strider.contracts import DecodeError
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted, SourceSaved
+from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.contracts.specs.fields import FIELD_READERS, PLANNED_FIELDS
 from strider.crawl.sources.documents import FIELDS, WRITTEN_HERE, changed_source
 from strider.crawl.sources.spec_mapping import SOURCE_SETTINGS
 
@@ -38,64 +43,39 @@ SOURCE_INTERNAL = WRITTEN_HERE
 SOURCE_FOR_PEOPLE = frozenset({"metadata"})
 """Free text that the api and `strider sources show` print; nothing follows from it."""
 
-SPEC_WITHOUT_WAY = frozenset(
-    {
-        "accept_language",
-        "adaptive",
-        "allowed_ports",
-        "archive_bodies",
-        "change_basis",
-        "continuous",
-        "domains",
-        "hosts",
-        "insecure_tls_hosts",
-        "labels",
-        "max_body_bytes",
-        "max_hops",
-        "max_links_per_page",
-        "max_tries",
-        "max_url_bytes",
-        "parser",
-        "path_prefixes",
-        "predict_pagination",
-        "recrawl_cap_seconds",
-        "recrawl_seconds",
-        "refused_file_types",
-        "rendering",
-        "respect_nofollow",
-        "respect_noindex",
-        "schemes",
-        "use_archives",
-        "use_cookies",
-        "use_feeds",
-        "use_sitemaps",
-        "user_agent",
-        "validation_rules",
-        "with_markdown",
-    }
-)
-"""Open: fields of a crawl spec that no seed, command or API sets; declaring a spec by hand is no way."""
-SPEC_WITHOUT_READER = frozenset(
-    {
-        "accept_language",
-        "archive_bodies",
-        "labels",
-        "parser",
-        "predict_pagination",
-        "rendering",
-        "respect_noindex",
-        "use_archives",
-        "use_feeds",
-        "use_sitemaps",
-        "validation_rules",
-        "with_markdown",
-    }
-)
-"""Open: fields of a crawl spec that no code reads."""
 NO_OPTION = frozenset({"crawl_spec_id", "kind", "seed_id", "source_id", "submitted_at_ms", "submitted_by"})
 """Fields of a seed that `strider seeds add` takes in documents only, or fills in itself."""
-CALLED = {"urls": "url", "job": "job_id", "extract": "extraction", "header": "headers", "waits": "close"}
+CALLED = {
+    "urls": "url",
+    "job": "job_id",
+    "extract": "extraction",
+    "header": "headers",
+    "waits": "close",
+    "spec_file": "spec",
+    "settings": "spec",
+}
 """Option of `strider seeds add` -> field of the seed, where they differ."""
+
+
+LIMITED_FOR_RAW_SEEDS = frozenset({"delay_seconds", "headers"})
+"""Fields of a spec that link-ingestion compares with limits, and that others apply."""
+
+SETTINGS: Mapping[str, list[Any]] = {
+    **{name: [["other.test"]] for name in ("hosts", "insecure_tls_hosts", "domains")},
+    "path_prefixes": [["/a"]],
+    "schemes": [["https"]],
+    "allowed_ports": [[443]],
+    "refused_file_types": [["pdf"]],
+    "user_agent": ["Other/1"],
+    "accept_language": ["de"],
+    "parser": ["amazon"],
+    "validation_rules": ["strict"],
+    "change_basis": ["raw"],
+    "rendering": ["always"],
+    "labels": [{"team": "a"}],
+    "headers": [{"X-Mark": "1"}],
+}
+"""Values of fields of the spec whose form `other_values` does not have."""
 
 
 def names(event: type[Any]) -> set[str]:
@@ -129,14 +109,30 @@ def other_values(value: Any, name: str) -> Iterator[Any]:
 
 
 def set_by_seeds() -> set[str]:
-    """Return the fields of the spec that follow from any field of a seed."""
+    """Return the fields of the spec that follow from any field of a seed, `spec` included."""
     seed = SeedSubmitted(url=PLACE)
     return {
         found
         for field in fields(SeedSubmitted)
+        if field.name != "spec"
         for value in other_values(getattr(seed, field.name), field.name)
         for found in changed(spec_from_seed(seed), spec_from_seed(replace(seed, **{field.name: value})))
-    }
+    } | set_by_settings()
+
+
+def set_by_settings() -> set[str]:
+    """Return the fields of the spec that the field `spec` of a JSON seed sets."""
+    codec, default = Codec(SchemaStore.bundled()), CrawlSpecDeclared(crawl_spec_id="")
+    found: set[str] = set()
+    for name in names(CrawlSpecDeclared) - SPEC_INTERNAL:
+        for value in SETTINGS.get(name) or other_values(getattr(default, name), name):
+            document = json.dumps({"url": PLACE, "spec": {name: value}}, default=dict)
+            try:
+                seed = codec.decode(SEEDS_SUBMITTED, document.encode())
+            except DecodeError:
+                continue  # a value out of range, or one that asks for what does not exist yet
+            found |= changed(default, spec_from_seed(seed)) & {name}
+    return found
 
 
 def set_by_crawl_command() -> set[str]:
@@ -156,11 +152,18 @@ def _last_word(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
-def read_of(word: str, *, known: str = "") -> set[str]:
-    """Return the attributes that are read of whatever has this name, in modules that know a class."""
+def _trees(within: str) -> Iterator[ast.Module]:
+    shipped = sources.shipped(ROOT)
+    yield from (sources.tree(path) for path in shipped if f"/{within}" in f"/{path.relative_to(ROOT)}")
+
+
+def read_of(word: str, *, known: str = "", within: str = "") -> set[str]:
+    """Return the attributes that are read of whatever has this name, in modules that know a class, or within
+    a folder.
+    """
     return {
         node.attr
-        for tree in map(sources.tree, sources.shipped(ROOT))
+        for tree in _trees(within)
         if not known or known in {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
@@ -198,15 +201,35 @@ def typed_as_options() -> set[str]:
 def test_every_field_of_a_spec_can_be_set_or_stands_open() -> None:
     """By running what makes a spec of a seed and of a command, with each field changed in turn."""
     ways = set_by_seeds() | set_by_crawl_command()
+    default = CrawlSpecDeclared(crawl_spec_id="")
+    fixed = {
+        name
+        for name, planned in PLANNED_FIELDS.items()
+        if planned.without_effect == (getattr(default, name),)
+    }
 
     assert schema_names("crawl-spec-declared") == names(CrawlSpecDeclared)
-    assert names(CrawlSpecDeclared) - ways - SPEC_INTERNAL == SPEC_WITHOUT_WAY
+    assert names(CrawlSpecDeclared) - ways - SPEC_INTERNAL == fixed
 
 
 @pytest.mark.req("S5.3.8", part="fields of crawl specs against the code that reads them")
-def test_every_field_of_a_spec_is_read_or_stands_open() -> None:
+def test_every_field_of_a_spec_is_read_or_declared_as_planned() -> None:
     """What is set and not obeyed misleads the operator who set it."""
-    assert names(CrawlSpecDeclared) - read_of("spec") == SPEC_WITHOUT_READER
+    unread = names(CrawlSpecDeclared) - read_of("spec")
+
+    assert unread == PLANNED_FIELDS.keys()
+    assert FIELD_READERS.keys() == names(CrawlSpecDeclared) - SPEC_INTERNAL - PLANNED_FIELDS.keys()
+
+
+@pytest.mark.parametrize("service", ["link-ingestion", "scheduler", "parser", "validator", "indexer"])
+def test_the_readers_of_fields_are_those_that_are_declared(service: str) -> None:
+    """The pages and commands that name them are written from the declaration."""
+    declared = {name for name, readers in FIELD_READERS.items() if service in readers}
+
+    read = read_of("spec", within=f"services/{service}/") - SPEC_INTERNAL
+
+    assert declared <= read
+    assert read - declared <= (LIMITED_FOR_RAW_SEEDS if service == "link-ingestion" else set())
 
 
 @pytest.mark.req("S5.3.8", part="fields of sources against documents, the api and the commands")

@@ -37,7 +37,7 @@ from strider.messaging.topics import apply_topics
 from strider.parser.adapters.page_reader import PageReader, make_reader
 from strider.parser.adapters.workers.pool import ParserWorkerPool
 from strider.parser.adapters.workers.worker import WorkerConfig
-from strider.parser.core import ParseLimits, fit_event
+from strider.parser.core import DEFAULT_OPTIONS, PageOptions, ParseLimits, fit_event
 from strider.runtime.clocks import SystemClock
 from tests.bench.measure import Row
 from tests.processes.services import Service, Yard
@@ -96,9 +96,9 @@ def make_known_reader(limits: ParseLimits) -> PageReader:
     """Make a reader that reads the first page, and says the same of all others."""
     read, found = make_reader(limits), list[PageParsed]()
 
-    def read_again(page: PageFetched, body: bytes, extraction: str = "") -> PageParsed:
+    def read_again(page: PageFetched, body: bytes, options: PageOptions = DEFAULT_OPTIONS) -> PageParsed:
         if not found:
-            found.append(read(page, body, extraction))
+            found.append(read(page, body, options))
         return found[0]
 
     return read_again
@@ -144,7 +144,7 @@ async def _handed_over(rounds: int, count: int) -> list[float]:
 
         async def some() -> None:
             for _ in left:
-                await parsers.parse(page, record, body, extraction=LEVEL)
+                await parsers.parse(page, record, body, options=PageOptions(LEVEL))
 
         await asyncio.gather(*(some() for _ in range(AT_ONCE)))
 

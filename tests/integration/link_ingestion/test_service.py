@@ -42,6 +42,7 @@ from strider.testing.owner import owner_headers
 from strider.validator.adapters import PageSplicer
 from strider.validator.core import ValidationRules
 from strider.validator.topology import Validator
+from tests.unit.crawl.declared_specs import DeclaredSpecs
 from tests.unit.link_ingestion.builders import a_page, a_spec, hash_of, validated
 from tests.unit.validator.builders import ARecord
 
@@ -150,7 +151,7 @@ def log_of_job(redis_url: str, job_id: str) -> list[str]:
 
 
 @pytest.mark.req("S5.1.4", part="JSON and Avro of other Kafka clients; no event of the end of a run")
-@pytest.mark.parametrize("version", ["seed-submitted.v1", "seed-submitted.v2", "seed-submitted.v3"])
+@pytest.mark.parametrize("version", [f"seed-submitted.v{number}" for number in (1, 2, 3, 4)])
 def test_an_avro_seed_of_a_foreign_client_becomes_a_link(
     bootstrap: str, sender: Producer, service: Service, version: str
 ) -> None:
@@ -208,7 +209,7 @@ def test_a_list_whose_end_was_given_up_is_settled_behind_its_parts(
         for number in range(20)
     ]
     last = a_page(**known, part=20)
-    validator = Validator(ValidationRules(), PageSplicer(CODEC), now_ms=lambda: 9)
+    validator = Validator(ValidationRules(), PageSplicer(CODEC), specs=DeclaredSpecs(), now_ms=lambda: 9)
     record = ARecord(b"junk", (*PAGES_PARSED.headers_of(last), *LAST_PART_HEADERS))
     effects = asyncio.run(validator.on_given_up(record, GivenUp("bad_magic")))
     (rejection,), (closes,) = effects.publish, effects.publish_last

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.parser.adapters import page_reader as pages
-from strider.parser.core import ParseLimits
+from strider.parser.core import DEFAULT_OPTIONS, PageOptions, ParseLimits
 
 HOARD: list[bytearray] = []
 
@@ -54,10 +54,10 @@ DEEDS: dict[str, Callable[[], object]] = {
 def make_reader(limits: ParseLimits) -> pages.PageReader:
     usual = pages.make_reader(limits)
 
-    def read(page: PageFetched, body: bytes, extraction: str = "") -> PageParsed:
+    def read(page: PageFetched, body: bytes, options: PageOptions = DEFAULT_OPTIONS) -> PageParsed:
         deed = DEEDS.get(urlsplit(page.url).path)
         if deed is not None:
             deed()
-        return usual(page, body, extraction)
+        return usual(page, body, options)
 
     return pages.guard_reader(read)

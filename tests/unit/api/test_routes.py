@@ -550,3 +550,43 @@ async def test_the_description_admits_what_seeds_admit(client: httpx.AsyncClient
     ]
     assert {"type": "string"} in fields["include"]["anyOf"]
     assert all({"type": "null"} in field["anyOf"] for name, field in fields.items() if name != "url")
+
+
+async def test_a_seed_takes_settings_of_its_crawl_spec() -> None:
+    """Personal headers among them are encrypted like those of the seed."""
+    world = World(headers_key=HEADERS_KEY)
+    spec = {"use_cookies": True, "headers": {"Cookie": "a=1"}}
+
+    async with client_of(world.parts()) as client:
+        answer = await client.post("/api/v1/seeds", json={"url": "https://a.test/", "spec": spec})
+
+    (seed,) = world.door.submitted
+    assert (answer.status_code, seed.spec) == (202, '{"use_cookies":true}')
+    clear = HeaderCipher(HEADERS_KEY).decrypt("Cookie", seed.headers["Cookie"], origin="https://a.test")
+    assert clear == "a=1"
+    assert "a=1" not in repr(seed)
+
+
+@pytest.mark.parametrize(
+    ("fields", "detail"),
+    [
+        ({"spec": {"max_dept": 1}}, "spec.max_dept: unknown; did you mean 'max_depth'?"),
+        ({"spec": {"max_depth": 11}}, "spec.max_depth is 11, expected 0 to 10"),
+        ({"spec": {"hosts": ["B.test"]}}, "spec.hosts is 'B.test', expected 'b.test'"),
+        ({"spec": {"domains": ["www.b.test"]}}, "spec.domains is 'www.b.test', expected a registrable"),
+        ({"spec": {"insecure_tls_hosts": ["b.test:1"]}}, "spec.insecure_tls_hosts is 'b.test:1', expected"),
+        ({"spec": {"include": ["re:("]}}, "spec.include: "),
+        ({"spec": {"rendering": "always"}}, "spec.rendering is 'always': there is no renderer yet"),
+        ({"spec": {"recrawl_seconds": 60}}, "spec.recrawl_seconds has no effect unless continuous is true"),
+        ({"spec": {"use_feeds": True}, "crawl_spec_id": "a"}, "spec: the seed names a crawl spec by"),
+        ({"spec": "{}"}, "spec is a text, expected an object"),
+    ],
+)
+async def test_an_invalid_setting_is_refused_by_its_field(
+    client: httpx.AsyncClient, fields: dict[str, Any], detail: str
+) -> None:
+    answer = await client.post("/api/v1/seeds", json={"url": "https://a.test/", **fields})
+
+    status, text = problem_of(answer)
+    assert status == 422
+    assert detail in text

@@ -11,7 +11,7 @@ import pytest
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.partial_decode import is_partial
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.contracts.generated.events import EntryRecorded, Product
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, Product
 from strider.contracts.generated.topics import FRONTIER, INDEXER_DLQ, PAGES_VALIDATED, PARSER_DLQ
 from strider.indexer.core import RowChanges
 from strider.indexer.topology import CONSUMES, DEAD_LETTER_TOPICS, GROUP, Indexer
@@ -19,6 +19,7 @@ from strider.messaging.effects import Effects
 from strider.messaging.errors import Unavailable
 from strider.messaging.inprocess.log import StoredRecord
 from strider.runtime.process.main import consume
+from tests.unit.crawl.declared_specs import DeclaredSpecs
 from tests.unit.crawl.noted_events import NotedEvents
 
 from .events import (
@@ -65,7 +66,7 @@ class FakeTextStore:
 
 def an_indexer(**changes: Any) -> tuple[Indexer, RecordingWriter]:
     tables = RecordingWriter()
-    given = {"texts": FakeTextStore({}), "max_text_chars": 100, **changes}
+    given = {"texts": FakeTextStore({}), "max_text_chars": 100, "specs": DeclaredSpecs(), **changes}
     return Indexer(tables, given.pop("texts"), **given), tables
 
 
@@ -288,3 +289,17 @@ async def test_pages_are_counted_for_their_run_once_they_are_stored() -> None:
         ("Pages stored", *run, "unchanged"): 1,
         ("Pages stored", *run, "noindex"): 1,
     }
+
+
+async def test_noindex_is_stored_where_its_crawl_ignores_it() -> None:
+    """Each crawl decides for its own pages; of an unknown crawl spec the mark is respected."""
+    ignoring = CrawlSpecDeclared(crawl_spec_id="own", respect_noindex=False)
+    respecting = CrawlSpecDeclared(crawl_spec_id="usual")
+    indexer, tables = an_indexer(specs=DeclaredSpecs(ignoring, respecting))
+    names = ("own", "usual", "gone")
+    pages = [a_page(f"https://a.test/{name}", noindex=True, crawl_spec_id=name) for name in names]
+
+    changes = await written_changes(await indexer.on_pages_validated(records(*pages)), tables)
+
+    assert [row.url for row in changes.pages] == ["https://a.test/own"]
+    assert [row.url for row in changes.decisions] == ["https://a.test/usual", "https://a.test/gone"]

@@ -332,3 +332,24 @@ def test_feeds_of_start_pages_are_links_where_they_are_discovered(
     assert {
         url: kind for each in found for url, kind in zip(each.urls, each.kinds or ["page"] * 9, strict=False)
     } == kinds
+
+
+def test_feeds_of_start_pages_are_links_where_the_crawl_uses_feeds() -> None:
+    """Whatever the deployment says for all others."""
+    page = a_page(feed_urls=(f"{HOME}/feed.xml",), is_start=True, depth=0)
+
+    assert [each.kinds for each in admitted(page, some_rules(use_feeds=True)).candidates] == [["feed"]]
+    assert admitted(page, some_rules(use_feeds=False)).candidates == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "uses", "expected"), [("sitemap", True, 1), ("sitemap", False, 0), ("feed", False, 1)]
+)
+def test_entries_of_sitemaps_are_links_unless_the_crawl_uses_none(
+    kind: str, uses: bool, expected: int
+) -> None:
+    page = a_page(kind=kind, document_kind=kind, entry_urls=(f"{HOME}/entry",), depth=0)
+
+    found = admitted(page, some_rules(use_sitemaps=uses))
+
+    assert sum(len(each.urls) for each in found.candidates) == expected

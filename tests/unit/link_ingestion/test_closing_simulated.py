@@ -68,7 +68,9 @@ class Ring(World):
         bus = WatchedBus(self.broker, chance=self.chance, ack_seconds=(0, 2))
         given: tuple[Sequence[Subscription], Any]
         if group == VALIDATORS:
-            validator = Validator(ValidationRules(), PageSplicer(self.codec), now_ms=lambda: 99)
+            validator = Validator(
+                ValidationRules(), PageSplicer(self.codec), specs=self.specs, now_ms=lambda: 99
+            )
             given = validator.subscriptions(), validator.on_given_up
         else:
             pages = PageIngestion(self.specs, self.seen, policy=self.policy, clock=self.clock)

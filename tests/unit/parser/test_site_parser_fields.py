@@ -8,7 +8,11 @@ from dataclasses import replace
 import pytest
 
 from strider.contracts.generated.events import PageParsed
-from strider.parser.adapters.html_tree.site_selectors import find_broken_selectors, make_site_reader
+from strider.parser.adapters.html_tree.site_selectors import (
+    find_broken_selectors,
+    make_named_reader,
+    make_site_reader,
+)
 from strider.parser.adapters.metrics import PAGES_READ, ParserMetrics
 from strider.parser.adapters.page_reader import PARSER_TOOLS
 from strider.parser.core import PARSER_VERSION, ParseLimits, parse
@@ -175,3 +179,18 @@ def test_who_read_passes_from_a_worker_to_its_parser() -> None:
 def test_selectors_that_are_none_are_named_before_any_page_is_read() -> None:
     assert find_broken_selectors(Shop()) == []
     assert find_broken_selectors(Misspelt()) == ["shop 2.1: name: 'h1[[' is no selector"]
+
+
+def test_a_parser_that_is_named_reads_pages_of_any_site() -> None:
+    """And `off` is none, also where a parser knows the site."""
+    chosen = select_parsers([Shop()])
+    elsewhere, own = "https://mirror.test/", "https://site.test/"
+
+    assert chosen.parser_for(elsewhere) is None
+    named = make_named_reader(chosen, "shop")(elsewhere, PAGE)
+    assert named is not None
+    assert named.values["name"] == ("Kettle",)
+    assert make_named_reader(chosen, "off")(own, PAGE) is None
+    missing = make_named_reader(chosen, "other")(own, PAGE)
+    assert missing is not None
+    assert missing.failure == "not installed, or switched off"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -17,8 +16,9 @@ from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Record
 from strider.parser.adapters.object_bodies import MissingBodyStore
 from strider.parser.adapters.workers.inline import MAX_INLINE_BYTES, InlinePageParser
-from strider.parser.core import ParseLimits
+from strider.parser.core import DEFAULT_OPTIONS, PageOptions, ParseLimits
 from strider.parser.topology import CONSUMES, PRODUCES, ParsedPage, Parser, loop_settings
+from tests.unit.crawl.declared_specs import DeclaredSpecs
 from tests.unit.crawl.noted_events import NotedEvents
 
 from .pages import ARecord, a_page, read
@@ -38,21 +38,11 @@ class Shelf:
         return "kept"
 
 
-class Declared:
-    """Crawl specs in memory."""
-
-    def __init__(self, *specs: CrawlSpecDeclared) -> None:
-        self.specs = {spec.crawl_spec_id: spec for spec in specs}
-
-    async def known(self, spec_ids: Iterable[str]) -> Mapping[str, CrawlSpecDeclared]:
-        return {spec_id: self.specs[spec_id] for spec_id in spec_ids if spec_id in self.specs}
-
-
 def a_parser(bodies: Any = None, *specs: CrawlSpecDeclared, extraction: str = "") -> Parser:
     return Parser(
         InlinePageParser(ParseLimits(), has_object_store=True),
         bodies or Shelf(),
-        specs=Declared(*specs),
+        specs=DeclaredSpecs(*specs),
         now_ms=lambda: 99,
         extraction=extraction,
     )
@@ -194,11 +184,11 @@ class Elsewhere:
         self.sizes: list[int] = []
 
     async def parse(
-        self, page: PageFetched, record: Record, body: bytes, *, extraction: str = ""
+        self, page: PageFetched, record: Record, body: bytes, *, options: PageOptions = DEFAULT_OPTIONS
     ) -> ParsedPage:
         self.sizes.append(len(body))
         return await InlinePageParser(ParseLimits(), has_object_store=True).parse(
-            page, record, body, extraction=extraction
+            page, record, body, options=options
         )
 
 
@@ -229,7 +219,7 @@ async def test_pages_are_counted_for_their_run_by_outcome() -> None:
     parser = Parser(
         InlinePageParser(ParseLimits(), has_object_store=True),
         Shelf(),
-        specs=Declared(),
+        specs=DeclaredSpecs(),
         now_ms=lambda: 99,
         note=noted.note,
     )
@@ -237,3 +227,19 @@ async def test_pages_are_counted_for_their_run_by_outcome() -> None:
     effects = [await parser.on_page_fetched(page, ARecord()) for _ in range(2)]
 
     assert noted == {("Pages parsed", page.job_id, page.execution_id, effects[0].outcome): 2}
+
+
+async def test_a_page_is_read_with_the_parser_and_the_markdown_of_its_crawl() -> None:
+    """A parser that is not installed is reported with the page, which is read all the same."""
+    spec = CrawlSpecDeclared(
+        crawl_spec_id="spec", extraction="records", with_markdown=True, parser="no-such-site"
+    )
+    page = a_page(b"<h1>Kettle</h1><p>" + b"A <b>good</b> kettle for tea. " * 20)
+
+    (own,) = (await a_parser(None, spec).on_page_fetched(page, ARecord())).publish
+    (usual,) = (await a_parser().on_page_fetched(page, ARecord())).publish
+
+    event = own.event  # type: ignore[union-attr]
+    assert "**good**" in event.markdown
+    assert [text for text in event.structured_errors if text.startswith("no-such-site 0: failed")]
+    assert usual.event.markdown == ""  # type: ignore[union-attr]

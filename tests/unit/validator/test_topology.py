@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.partial_decode import is_partial
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.contracts.generated.events import PageRejected, PageValidated, Verdict
+from strider.contracts.generated.events import CrawlSpecDeclared, PageRejected, PageValidated, Verdict
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_REJECTED, PAGES_VALIDATED
 from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS, closing_headers
 from strider.messaging.effects import NO_EFFECTS, Effects, GivenUp, Publish
@@ -18,6 +18,7 @@ from strider.validator import log_events
 from strider.validator.adapters import PageSplicer
 from strider.validator.core import ValidationRules
 from strider.validator.topology import CONSUMES, PRODUCES, Validator
+from tests.unit.crawl.declared_specs import DeclaredSpecs
 from tests.unit.crawl.noted_events import NotedEvents
 
 from .builders import ARecord, a_page
@@ -27,8 +28,8 @@ RULES = ValidationRules()
 VERDICT = Verdict("valid", RULES.version, 99)
 
 
-def a_validator() -> Validator:
-    return Validator(RULES, PageSplicer(CODEC), now_ms=lambda: 99)
+def a_validator(*specs: CrawlSpecDeclared) -> Validator:
+    return Validator(RULES, PageSplicer(CODEC), specs=DeclaredSpecs(*specs), now_ms=lambda: 99)
 
 
 def as_read(page: Any) -> ARecord:
@@ -227,7 +228,9 @@ async def test_a_foreign_record_stays_a_dead_letter() -> None:
 
 async def test_pages_are_counted_for_their_run_by_verdict() -> None:
     noted = NotedEvents()
-    validator = Validator(RULES, PageSplicer(CODEC), now_ms=lambda: 99, note=noted.note)
+    validator = Validator(
+        RULES, PageSplicer(CODEC), specs=DeclaredSpecs(), now_ms=lambda: 99, note=noted.note
+    )
     valid, invalid = a_page(), a_page("", outcome="empty")
     for page in (valid, valid, invalid):
         await validator.on_page_parsed(page, as_read(page))
@@ -237,3 +240,30 @@ async def test_pages_are_counted_for_their_run_by_verdict() -> None:
     assert [(name[0], count) for name, count in noted.items() if name[0] != "Pages found valid"] == [
         ("Pages found invalid", 1)
     ]
+
+
+@pytest.mark.parametrize(
+    ("rules", "outcome"),
+    [("", "doubtful"), ("strict", "rejected"), ("lenient", "valid"), ("of-a-later-version", "doubtful")],
+)
+async def test_a_page_is_validated_by_the_rules_of_its_crawl(rules: str, outcome: str) -> None:
+    """A short page with links is kept with a warning, rejected, or simply kept."""
+    page = a_page("Menu", paragraph_count=0, decoded_bytes=90)
+    spec = CrawlSpecDeclared(crawl_spec_id="spec", validation_rules=rules)
+
+    effects = await a_validator(spec).on_page_parsed(page, as_read(page))
+
+    (published,) = effects.publish
+    event = published.event  # type: ignore[union-attr]
+    verdict = event if outcome == "rejected" else event.verdict
+    assert verdict.validation_status == outcome
+    assert (verdict.rules_version == RULES.version) is (rules in {"", "of-a-later-version"})
+
+
+async def test_lenient_rules_still_reject_block_pages() -> None:
+    page = a_page("Checking your browser before accessing", title="Just a moment...")
+    spec = CrawlSpecDeclared(crawl_spec_id="spec", validation_rules="lenient")
+
+    effects = await a_validator(spec).on_page_parsed(page, as_read(page))
+
+    assert [each.topic for each in effects.publish] == [PAGES_REJECTED]  # type: ignore[union-attr]

@@ -40,6 +40,7 @@ COMMANDS: Final = {
     "sources": "sources",
     "jobs": "jobs",
     "scheduler": "scheduler",
+    "specs": "specs",
     "runs": "runs",
     "hosts": "hosts",
     "why": "why",

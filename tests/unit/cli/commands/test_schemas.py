@@ -83,7 +83,7 @@ def test_before_the_first_release_there_is_nothing_to_keep(schemas: Path) -> Non
 
 def test_a_default_that_has_moved_is_found(schemas: Path) -> None:
     """Readers fill in missing fields with it, so two services of one version would differ."""
-    path = schemas / "avro" / "seed-submitted.v3.avsc"
+    path = schemas / "avro" / "seed-submitted.v4.avsc"
     path.write_text(path.read_text().replace('"default": 3', '"default": 1'))
 
     code, _, told = run("check", "--schemas", str(schemas))
@@ -173,12 +173,12 @@ def test_schemas_are_listed_with_their_fingerprints_and_topics() -> None:
 
     assert code == 0
     assert set(rows) == set(book.names())
-    assert rows["seed-submitted.v3"] == {
-        "name": "seed-submitted.v3",
-        "fingerprint": book.current("seed-submitted.v3").fingerprint.hex(),
+    assert rows["seed-submitted.v4"] == {
+        "name": "seed-submitted.v4",
+        "fingerprint": book.current("seed-submitted.v4").fingerprint.hex(),
         "topics": ["seeds-owned", "seeds-submitted"],
     }
-    assert "seed-submitted.v3" in run("list")[1]
+    assert "seed-submitted.v4" in run("list")[1]
 
 
 def test_a_schema_is_shown_whole_or_in_the_form_that_is_fingerprinted() -> None:

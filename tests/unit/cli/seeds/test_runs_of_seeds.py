@@ -82,3 +82,13 @@ def test_a_document_may_name_its_run() -> None:
     messages = [a_reader(OWNER_KEY).read(InputLine("", line)) for line in lines]
 
     assert [each.execution_id for each in messages if isinstance(each, SeedMessage)] == ["own", "own"]
+
+
+def test_a_run_that_is_named_by_its_settings_is_closed() -> None:
+    """The limits of a raw run are part of its name, wherever they are set."""
+    line = '{"url": "https://a.test/2", "spec": {"max_pages": 9}}'
+    message = a_reader("").read(InputLine("", line))
+
+    assert isinstance(message, SeedMessage)
+    assert closed_runs(publish("", line), SenderRole.RAW) == [message.execution_id]
+    assert message.execution_id.startswith("raw-")

@@ -366,3 +366,29 @@ async def test_a_missing_topic_is_reported_with_what_to_do() -> None:
 
     with pytest.raises(MissingTopic, match="strider topics apply"):
         await sender.send(given("https://a.test/"))
+
+
+def test_settings_of_a_line_come_before_those_of_the_options() -> None:
+    """And the fields of the seed before both."""
+    line = json.dumps({"url": "https://a.test/", "spec": {"max_depth": 2, "headers": {"A": "2"}}})
+
+    seed = seed_of(read(line, spec={"max_depth": 1, "use_feeds": True, "headers": {"B": "1"}}))
+
+    assert json.loads(seed.spec) == {"max_depth": 2, "use_feeds": True}
+    assert seed.headers == {"A": "2"}
+
+
+def test_personal_headers_of_settings_are_encrypted() -> None:
+    credentials = SeedCredentials(OWNER_KEY, protect_headers=HeaderCipher(HEADERS_KEY).protect)
+    spec = {"headers": {"Cookie": "a=of-the-owner"}, "use_feeds": True}
+    reader = SeedReader({"spec": spec}, credentials=credentials, allow_private=False, now_ms=77)
+
+    ready = reader.read(InputLine("", "https://a.test/"))
+
+    assert seed_of(ready).headers["Cookie"].startswith("strider-encrypted-v1 https://a.test ")
+    assert isinstance(ready, SeedMessage)
+    assert b"of-the-owner" not in ready.value
+
+
+def test_an_option_with_invalid_settings_is_named() -> None:
+    assert a_reader(spec={"hosts": ["B.test"]}).option_error().startswith("--spec: spec.hosts is 'B.test'")

@@ -227,7 +227,7 @@ def test_the_definition_keeps_what_the_canonical_form_drops() -> None:
 def test_what_ships_with_the_code_is_read_at_once() -> None:
     book = SchemaStore.bundled()
 
-    assert "seed-submitted.v3" in book.names()
+    assert "seed-submitted.v4" in book.names()
     assert "host" in book.value_lists["scope"]
 
 

@@ -31,7 +31,7 @@ DESIGN = [
     ("seeds-submitted", "host of url", "key", "delete", 30, "anyone person api"),
     ("seeds-owned", "host of url", "key", "delete", 30, "person api (scheduler)"),
     ("sources", "source_id", "key", "compact", None, "person (api)"),
-    ("crawl-specs", "crawl_spec_id", "key", "compact", None, "link-ingestion scheduler"),
+    ("crawl-specs", "crawl_spec_id", "key", "compact", None, "link-ingestion scheduler person"),
     ("schemas", "fingerprint", "key", "compact", None, " ".join((*SERVICES, *EXAMPLE_SERVICES))),
     ("links-discovered", "shard", "explicit", "delete", 7, "link-ingestion scheduler"),
     ("fetch-requests", "group", "shard", "delete", 1, "scheduler"),

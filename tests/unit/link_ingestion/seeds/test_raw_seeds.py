@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from strider.contracts.crawl_specs import changed_settings
 from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.owner_signature import SenderRole
 from strider.contracts.seed_limits import SEED_RANGES
+from strider.contracts.specs.fields import FIELD_READERS, PLANNED_FIELDS
+from strider.contracts.specs.settings import settings_text
 from strider.link_ingestion.__main__ import raw_seed_limits
 from strider.link_ingestion.core import (
     DEFAULT_LIMITS,
@@ -23,6 +26,7 @@ from strider.link_ingestion.core import (
     SeedRules,
     accept_seed,
 )
+from strider.link_ingestion.core.raw_seeds import raw_rule
 from strider.link_ingestion.settings import LinkIngestionSettings, SeedSettings
 from strider.runtime.settings.loader import SettingsError, load_settings
 from tests.unit.link_ingestion.builders import a_spec
@@ -38,9 +42,10 @@ def decide(
     spec: CrawlSpecDeclared | None = None,
     limits: RawSeedLimits = DEFAULT_LIMITS,
     allow_private: bool = False,
+    spec_text: str = "",
     **given: Any,
 ) -> AcceptedSeed | RefusedSeed:
-    named = {} if spec is None else {"crawl_spec_id": spec.crawl_spec_id}
+    named = {"spec": spec_text} if spec is None else {"crawl_spec_id": spec.crawl_spec_id}
     return accept_seed(
         SeedSubmitted(**{"url": "https://a.test/x", **named, **given}),
         SeedPosition("seeds-submitted", 3, 41),
@@ -278,3 +283,60 @@ def test_limits_that_cannot_hold_are_refused_at_the_start(environ: dict[str, str
         load_settings(LinkIngestionSettings, environ)
 
     assert caught.value.problems[0].startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("spec", "detail"),
+    [
+        ({"delay_seconds": 0.5}, f"spec.delay_seconds is 0.5, a raw seed may set 1 to 60 seconds {DELAYS}"),
+        ({"max_hops": 6}, "spec.max_hops is 6, a raw seed may have at most 5"),
+        ({"max_in_flight_per_group": 2}, "spec.max_in_flight_per_group is 2, a raw seed may have at most 1"),
+        (
+            {"max_pages": 101},
+            "spec.max_pages is 101, a raw seed may have at most 100 (STRIDER_SEEDS_MAX_PAGES)",
+        ),
+        ({"continuous": True}, "spec.continuous: set, which a raw seed may not use"),
+        ({"respect_robots": False}, "spec.respect_robots: set, which a raw seed may not use"),
+        ({"use_cookies": True}, "spec.use_cookies: set, which a raw seed may not use"),
+        ({"user_agent": "Other/1"}, "spec.user_agent: set, which a raw seed may not use"),
+        (
+            {"labels": {"a": "x" * 90}},
+            "the size of spec is 109, a raw seed may have at most 100 (STRIDER_SEEDS_MAX_SPEC_BYTES)",
+        ),
+    ],
+)
+def test_settings_of_a_raw_seed_have_the_limits_of_its_fields(spec: dict[str, Any], detail: str) -> None:
+    limits, text = replace(DEFAULT_LIMITS, max_pages=100, max_spec_bytes=100), settings_text(spec)
+
+    refused = decide(limits=limits, spec_text=text)
+
+    assert isinstance(refused, RefusedSeed)
+    assert (refused.reason, refused.detail) == (DecisionReason.BAD_SEED, detail + OWNERS)
+    assert isinstance(decide(limits=limits, sender=SenderRole.OWNER, spec_text=text), AcceptedSeed)
+
+
+def test_a_raw_seed_sets_what_costs_no_other_sender() -> None:
+    text = settings_text({"hosts": ["b.test"], "use_feeds": True, "max_depth": 0, "delay_seconds": 2.0})
+
+    accepted = decide(spec_text=text)
+
+    assert isinstance(accepted, AcceptedSeed)
+    assert accepted.spec is not None
+    assert changed_settings(accepted.spec) == {
+        "hosts": ["b.test"],
+        "use_feeds": True,
+        "max_depth": 0,
+        "delay_seconds": 2,
+    }
+
+
+@pytest.mark.parametrize("field", sorted(FIELD_READERS.keys() | PLANNED_FIELDS.keys()))
+def test_the_rule_for_raw_seeds_is_what_is_published_about_a_field(field: str) -> None:
+    """Of `no` and `up to the default`: more than the default is refused."""
+    default = getattr(CrawlSpecDeclared(crawl_spec_id=""), field)
+    more = not default if isinstance(default, bool) else default + 1 if isinstance(default, int) else None
+    if raw_rule(field) not in {"no", "up to the default"} or more is None or field in PLANNED_FIELDS:
+        return
+    beyond = a_spec(**{field: more})
+
+    assert isinstance(decide(spec=beyond), RefusedSeed)

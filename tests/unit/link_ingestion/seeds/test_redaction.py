@@ -40,6 +40,21 @@ def test_json_has_no_personal_header_also_where_it_is_broken(ending: bytes, cut:
     assert b'"Accept": "text/html"' in redacted
 
 
+@pytest.mark.fault("A7", part="dead letters without clear headers")
+def test_settings_have_no_personal_header_either() -> None:
+    """As an object, as a text in JSON, which is a mistake, and as the text of an Avro seed."""
+    spec = {"headers": HEADERS, "use_feeds": True}
+    as_object = json.dumps({"url": "x", "spec": spec, "wrong": 1}).encode()
+    as_text = json.dumps({"url": "x", "spec": json.dumps({"headers": {"Cookie": "a=of-the-owner"}})}).encode()
+    in_avro = CODEC.encode(SEEDS_SUBMITTED, SeedSubmitted("https://a.test/", spec=json.dumps(spec))).value
+
+    for value in (as_object, as_text, in_avro):
+        assert b"of-the-owner" in value
+        assert b"of-the-owner" not in redact_seed(value)
+    assert len(redact_seed(in_avro)) == len(in_avro)
+    assert CODEC.decode(SEEDS_SUBMITTED, redact_seed(in_avro)).url == "https://a.test/"
+
+
 def test_a_number_is_a_secret_too_and_an_encrypted_value_is_none() -> None:
     encrypted = HeaderCipher("k" * 32).protect({"Cookie": "a=b"}, ["https://a.test"])
     value = json.dumps({"url": "x", "headers": {"X-Token": 77123, **encrypted}}).encode()

@@ -338,3 +338,30 @@ def test_personal_headers_that_cannot_be_encrypted_are_refused_by_name(
     assert refused.detail.startswith("headers: Authorization ")
     assert detail in refused.detail
     assert "of-the-owner" not in repr(refused)
+
+
+@pytest.mark.parametrize(
+    ("spec", "detail"),
+    [
+        ("[]", "spec: expected an object, got a list"),
+        ('{"max_depth": 11}', "spec.max_depth is 11, expected 0 to 10"),
+        ('{"headers": {"Cookie": "a"}}', "spec.headers: set them in the field headers of the seed"),
+        ('{"hosts": ["https://b.test/"]}', "spec.hosts is 'https://b.test/', expected the name of a host"),
+        ('{"include": ["re:("]}', "spec.include: "),
+        ('{"change_basis": "raw"}', "spec.change_basis has no effect unless continuous is true"),
+    ],
+)
+def test_an_avro_seed_with_invalid_settings_is_refused_by_their_field(spec: str, detail: str) -> None:
+    """What the decoder of JSON seeds refuses, and what only the whole crawl spec shows."""
+    answer = sown(spec=spec)
+
+    assert isinstance(answer, RefusedSeed)
+    assert answer.reason == DecisionReason.BAD_SEED
+    assert answer.detail.startswith(detail)
+
+
+def test_a_seed_has_one_crawl_spec() -> None:
+    answer = sown(spec='{"use_feeds": true}', crawl_spec_id=DECLARED.crawl_spec_id)
+
+    assert isinstance(answer, RefusedSeed)
+    assert answer.detail == "spec: the seed names a crawl spec by crawl_spec_id as well; set one of them"

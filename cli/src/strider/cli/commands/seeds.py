@@ -29,6 +29,7 @@ from strider.cli.output import counted, fail, json_text, print_status, print_tex
 from strider.cli.seeds.credentials import find_credentials
 from strider.cli.seeds.reader import BadLine, InputLine, SeedReader, parse_pairs, parse_url_list
 from strider.cli.seeds.sender import SeedSender, SendCounters, SendListener
+from strider.cli.seeds.spec_files import InvalidSettings, parse_assignments, read_spec_file
 from strider.cli.stdio import discard_stdout
 from strider.contracts.seed_limits import DEFAULT_DEPTH, MAX_DEPTH, PATTERN_LIMITS
 from strider.messaging.errors import Unavailable
@@ -123,7 +124,21 @@ Metadata = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=VALUE", help="Metadata copied to each page result; repeatable."),
 ]
+SpecFile = Annotated[
+    Path | None,
+    typer.Option("--spec", metavar="FILE", help="Further settings of the run: a crawl spec, JSON or YAML."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="A further setting, such as use_cookies=true; repeatable."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per seed.")]
+
+
+_NO_FIELDS: Final = frozenset({"urls", "from_file", "waits", "bootstrap", "as_json", "spec_file", "settings"})
+"""Arguments of the command that are no fields of a seed."""
 
 
 @app.command()
@@ -151,22 +166,19 @@ def add(  # noqa: PLR0917  # options, which are given by name
     extraction: Extraction = None,
     metadata: Metadata = None,
     headers: Headers = None,
+    spec_file: SpecFile = None,
+    settings: Settings = None,
     waits: Wait = False,
     bootstrap: Bootstrap = "",
     as_json: AsJson = False,
 ) -> None:
     """Publish URLs as seeds, and wait until the broker has acknowledged them."""
-    given = dict(locals())
-    for name in ("urls", "from_file", "waits", "bootstrap", "as_json"):
-        del given[name]
+    given = {name: value for name, value in dict(locals()).items() if name not in _NO_FIELDS}
     given["execution_id"] = execution_id or (_new_run_name() if waits else "")
     given |= {"metadata": _pairs("--metadata", metadata, "="), "headers": _pairs("--header", headers, ":")}
-    _add(
-        {name: value for name, value in given.items() if _is_given(value)},
-        urls,
-        from_file,
-        _Reporting(bootstrap, as_json=as_json, waits=waits),
-    )
+    given["spec"] = _spec_settings(spec_file, settings)
+    options = {name: value for name, value in given.items() if _is_given(value)}
+    _add(options, urls, from_file, _Reporting(bootstrap, as_json=as_json, waits=waits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +188,15 @@ class _Reporting:
     bootstrap: str
     as_json: bool
     waits: bool
+
+
+def _spec_settings(spec_file: Path | None, assignments: list[str] | None) -> dict[str, Any]:
+    """Return the settings of the file, and those of the options, which come first."""
+    try:
+        settings = read_spec_file(spec_file, option="--spec") if spec_file is not None else {}
+        return {**settings, **parse_assignments(assignments or ())}
+    except InvalidSettings as failure:
+        fail(str(failure), CommandExit.USAGE)
 
 
 def _new_run_name() -> str:

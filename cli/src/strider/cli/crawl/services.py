@@ -273,6 +273,7 @@ def make_validator(shared: SharedResources, config: ServiceConfig) -> PipelineSe
     service = validating.Validator(
         validation_rules_of(config.validator),
         PageSplicer(shared.codec),
+        specs=shared.specs,
         now_ms=partial(epoch_ms, shared.clock),
     )
     given_up = RejectionWithUrl(service.on_given_up, PAGES_PARSED, shared.codec)

@@ -143,7 +143,7 @@ OWN_FIELDS: Final = frozenset({"submitted_by", "submitted_at_ms"})
 """Fields that no option sets."""
 _LEADING_FIELD: Final = re.compile(r"(?P<name>[a-z_]+)(?=[: ])")
 
-_RUN_FIELDS: Final = ("execution_id", "crawl_spec_id", *LIMIT_FIELDS)
+_RUN_FIELDS: Final = ("execution_id", "crawl_spec_id", "spec", *LIMIT_FIELDS)
 """Fields of a seed that the name of its run depends on."""
 
 _NO_POSITION: Final = SeedPosition("", 0, 0)
@@ -233,7 +233,7 @@ class SeedReader:
         """Parse and validate one line."""
         try:
             fields, note = self._fields_of(line.text)
-            fields = {**self._options, **fields}
+            fields = _combined(self._options, fields)
             value = json.dumps(fields, ensure_ascii=False).encode()
             seed = self._codec.decode(SEEDS_SUBMITTED, value)
         except DecodeError as failure:
@@ -279,6 +279,17 @@ class SeedReader:
         fields: dict[str, Any] = json.loads(text)
         fields = {FIELD_ALIASES.get(name, name): value for name, value in fields.items()}
         return {name: value for name, value in fields.items() if value is not None}, ""
+
+
+def _combined(options: Mapping[str, Any], line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a seed: those of the line come first, and headers are those of the seed alone."""
+    fields = {**options, **line}
+    if not isinstance(fields.get("spec"), dict):
+        return fields
+    spec = {**options.get("spec", {}), **fields["spec"]}
+    if isinstance(headers := spec.pop("headers", None), dict):
+        fields["headers"] = {**headers, **fields.get("headers", {})}
+    return {**fields, "spec": spec}
 
 
 def option_of_field(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Crawl specs: settings of a run derived from a seed, and their ids.
+"""Crawl specs: settings of a run derived from a seed or combined from layers, and their ids.
 
 A spec's id is the hash of its content: it covers every setting that differs from its default, so equal
 settings get the same id wherever they come from, and a new setting changes no existing id. Pure. Decides
@@ -8,7 +8,7 @@ nothing about single URLs and reads no topic.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields, replace
 from functools import cache, lru_cache
 from hashlib import sha256
@@ -16,11 +16,22 @@ from typing import Any, Final, NamedTuple
 
 from .generated.events import CrawlSpecDeclared, SeedSubmitted
 from .seed_limits import DEFAULT_DEPTH, MAX_DEPTH
+from .specs.settings import read_settings
 
 _UNHASHED_FIELDS: Final = frozenset({"crawl_spec_id", "labels"})
 """Fields that the hash does not cover: the id itself, and descriptive labels."""
 
 _CACHED_SPECS: Final = 512
+
+_SHARED_FIELDS: Final = (
+    *("scope", "include", "exclude", "extraction"),
+    *("max_pages", "max_bytes", "max_seconds"),
+    *("max_pages_per_host", "max_bytes_per_host", "max_seconds_per_host"),
+    *("max_pages_per_domain", "max_bytes_per_domain", "max_seconds_per_domain"),
+)
+"""Fields that seeds and specs have by the same name, with None or nothing for one that is not set."""
+
+_NOT_GIVEN: Final[tuple[Any, ...]] = (None, "", ())
 
 
 def spec_id(spec: CrawlSpecDeclared) -> str:
@@ -38,6 +49,51 @@ def canonical_spec(spec: CrawlSpecDeclared) -> str:
         if (value := _normalized(getattr(spec, name))) != default
     }
     return json.dumps(settings, sort_keys=True, separators=(",", ":"))
+
+
+class SpecLayer(NamedTuple):
+    """Settings of one place, such as a source, a job or a seed."""
+
+    name: str
+    settings: Mapping[str, Any]
+    """Values by field, as `specs.settings` parses them; what is not set is left out."""
+
+
+class LayeredSpec(NamedTuple):
+    """A spec, and the layer that each of its settings comes from."""
+
+    spec: CrawlSpecDeclared
+    origins: Mapping[str, str]
+    """Name of the layer by field; fields that no layer sets have their default, and are left out."""
+
+
+def combine_layers(layers: Iterable[SpecLayer]) -> LayeredSpec:
+    """Combine settings, the last layer first: each field has the value of the last layer that sets it.
+
+    Maps, such as `headers`, are combined by name; lists are replaced.
+    """
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for layer in layers:
+        for name, value in layer.settings.items():
+            values[name] = {**values.get(name, {}), **value} if isinstance(value, Mapping) else _frozen(value)
+            origins[name] = layer.name
+    spec = CrawlSpecDeclared(crawl_spec_id="", **values)
+    return LayeredSpec(replace(spec, crawl_spec_id=spec_id(spec)), origins)
+
+
+def changed_settings(spec: CrawlSpecDeclared) -> dict[str, Any]:
+    """Return the settings of a spec that differ from their defaults, labels included."""
+    defaults = {**_defaults(), "labels": {}}
+    return {
+        name: value
+        for name, default in defaults.items()
+        if (value := _normalized(getattr(spec, name))) != default
+    }
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 class _SeedSettings(NamedTuple):
@@ -60,10 +116,13 @@ class _SeedSettings(NamedTuple):
     delay: float | None
     extraction: str | None
     headers: tuple[tuple[str, str], ...]
+    spec: str
 
 
 def spec_from_seed(seed: SeedSubmitted) -> CrawlSpecDeclared:
-    """Return the spec for a seed that does not name a declared one."""
+    """Return the spec for a seed that does not name a declared one: its own fields come before its field
+    `spec`. Raises DecodeError where that is not valid, as `settings_fault` reports before.
+    """
     return _spec_from_settings(
         _SeedSettings(
             scope=seed.scope,
@@ -83,35 +142,30 @@ def spec_from_seed(seed: SeedSubmitted) -> CrawlSpecDeclared:
             delay=seed.delay,
             extraction=seed.extraction,
             headers=tuple(seed.headers.items()),
+            spec=seed.spec,
         )
     )
 
 
 @lru_cache(maxsize=_CACHED_SPECS)
 def _spec_from_settings(settings: _SeedSettings) -> CrawlSpecDeclared:
-    default = CrawlSpecDeclared(crawl_spec_id="")
-    spec = replace(
-        default,
-        scope=settings.scope or default.scope,
-        include=settings.include,
-        exclude=settings.exclude,
-        max_depth=effective_depth(settings.max_depth),
-        max_pages=settings.max_pages or 0,
-        max_bytes=settings.max_bytes or 0,
-        max_seconds=settings.max_seconds or 0,
-        max_pages_per_host=settings.max_pages_per_host or 0,
-        max_pages_per_domain=settings.max_pages_per_domain or 0,
-        max_bytes_per_host=settings.max_bytes_per_host or 0,
-        max_bytes_per_domain=settings.max_bytes_per_domain or 0,
-        max_seconds_per_host=settings.max_seconds_per_host or 0,
-        max_seconds_per_domain=settings.max_seconds_per_domain or 0,
-        # Pages found from a seed are never more urgent than the seed itself.
-        priority=min(default.priority, settings.priority),
-        delay_seconds=settings.delay,
-        extraction=settings.extraction or default.extraction,
-        headers=dict(settings.headers),
-    )
-    return replace(spec, crawl_spec_id=spec_id(spec))
+    given = read_settings(settings.spec)
+    own: dict[str, Any] = {
+        name: value for name in _SHARED_FIELDS if (value := getattr(settings, name)) not in _NOT_GIVEN
+    }
+    if settings.max_depth or "max_depth" not in given:
+        own["max_depth"] = effective_depth(settings.max_depth)
+    if settings.delay is not None:
+        own["delay_seconds"] = settings.delay
+    # Pages found from a seed are never more urgent than the seed itself.
+    own["priority"] = min(given.get("priority", _default_priority()), settings.priority)
+    if settings.headers:
+        own["headers"] = dict(settings.headers)
+    return combine_layers((SpecLayer("spec", given), SpecLayer("seed", own))).spec
+
+
+def _default_priority() -> int:
+    return CrawlSpecDeclared(crawl_spec_id="").priority
 
 
 def effective_depth(wanted: int | None) -> int:

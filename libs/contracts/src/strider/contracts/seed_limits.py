@@ -32,18 +32,16 @@ PATTERN_LIMITS: Final = f"at most {MAX_PATTERNS} with --include and --exclude to
 _DELAY_SECONDS: Final = (0, 86_400)
 _COMMON_RANGES: Final = {"priority": (0, 3), "max_depth": (0, MAX_DEPTH)}
 
+_BUDGET_RANGES: Final = {
+    f"max_{measure}{of}": (0, most)
+    for measure, most in (("pages", 10**12), ("bytes", 10**18), ("seconds", 10**9))
+    for of in ("", "_per_host", "_per_domain")
+}
+
 SEED_RANGES: Final[Mapping[str, tuple[int, int]]] = {
     **_COMMON_RANGES,
     "delay": _DELAY_SECONDS,
-    "max_pages": (0, 10**12),
-    "max_bytes": (0, 10**18),
-    "max_seconds": (0, 10**9),
-    "max_pages_per_host": (0, 10**12),
-    "max_pages_per_domain": (0, 10**12),
-    "max_bytes_per_host": (0, 10**18),
-    "max_bytes_per_domain": (0, 10**18),
-    "max_seconds_per_host": (0, 10**9),
-    "max_seconds_per_domain": (0, 10**9),
+    **_BUDGET_RANGES,
     "submitted_at_ms": (0, 253_402_300_799_999),
 }
 """Minimum and maximum of each field; values beyond are typing errors or have a wrong unit.
@@ -54,6 +52,9 @@ A delay is at most a day, a run at most some thirty years, a time ends with the 
 
 SPEC_RANGES: Final[Mapping[str, tuple[int, int]]] = {
     **_COMMON_RANGES,
+    **_BUDGET_RANGES,
+    "max_links_per_page": (0, 1_000_000),
+    "max_url_bytes": (1, 65_536),
     "max_hops": (0, 100),
     "delay_seconds": _DELAY_SECONDS,
     "max_in_flight_per_group": (1, 10_000),
@@ -87,16 +88,17 @@ def seed_word_error(name: str, word: str) -> str:
 def spec_range_error(spec: object) -> str:
     """Return the error about a crawl spec's numbers; empty where all are valid."""
     values = ((name, bounds, getattr(spec, name)) for name, bounds in SPEC_RANGES.items())
-    errors = (_range_error(name, value, bounds) for name, bounds, value in values if value is not None)
+    errors = (range_error(name, value, bounds) for name, bounds, value in values if value is not None)
     return next(filter(None, errors), "")
 
 
 def seed_range_error(name: str, value: float, *, display_name: str = "") -> str:
     """Return the error about a number, under the name that its sender used; empty where it is valid."""
-    return _range_error(display_name or name, value, SEED_RANGES[name]) if name in SEED_RANGES else ""
+    return range_error(display_name or name, value, SEED_RANGES[name]) if name in SEED_RANGES else ""
 
 
-def _range_error(called: str, value: float, bounds: tuple[int, int]) -> str:
+def range_error(called: str, value: float, bounds: tuple[int, int]) -> str:
+    """Return the error about a number; empty where it is within its bounds."""
     least, most = bounds
     if least <= value <= most:
         return ""

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Final, Protocol
 
 from strider.contracts import DecodeError, UnknownSchema
 from strider.contracts.avro.codec import Codec
@@ -57,6 +57,13 @@ class _KnownSpec:
     """Time of its latest record."""
     keys: tuple[bytes, ...] = ()
     """Keys of its records that were read."""
+
+
+class CrawlSpecLookup(Protocol):
+    """Port to the declared crawl specs."""
+
+    async def known(self, spec_ids: Iterable[str]) -> Mapping[str, CrawlSpecDeclared]:
+        """Return those of these specs that exist; raises Unavailable where they cannot be looked up."""
 
 
 class CrawlSpecCache:

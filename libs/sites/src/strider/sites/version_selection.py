@@ -38,6 +38,11 @@ class SelectedParsers:
                     return parser
         return None
 
+    def named(self, name: str) -> SiteParser | None:
+        """Return the selected parser of a name, whatever its domains are."""
+        found = (parser for parsers in self.by_domain.values() for parser in parsers)
+        return next((parser for parser in found if parser.name == name), None)
+
 
 def select_parsers(parsers: Iterable[SiteParser], wanted: str = "") -> SelectedParsers:
     """Select by a list such as `amazon=1.2, other=off`; unlisted parsers get their newest version."""

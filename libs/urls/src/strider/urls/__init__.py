@@ -10,6 +10,7 @@ from .links import ResolvedLinks, resolve_links
 from .patterns import MAX_INLINE_STEPS, InvalidPattern, compile_patterns
 from .refusals import REFUSAL_DETAILS, REFUSAL_REASONS, RefusedUrl
 from .scope import SCOPE_KINDS, SCOPE_REASONS, CrawlScope, build_scope
+from .spec_scope import spec_scope_fault
 from .url_key import UrlKeyRules, url_hash, url_key_of, url_key_of_text
 from .wire_url import MAX_URL_BYTES, to_wire_url
 
@@ -41,6 +42,7 @@ __all__ = [
     "origin_of",
     "registrable_domain",
     "resolve_links",
+    "spec_scope_fault",
     "to_wire_url",
     "url_hash",
     "url_key_of",

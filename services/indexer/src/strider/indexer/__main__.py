@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.crawl.run_log import RunLog
 from strider.runtime.consumer.spec import AsyncStep
 from strider.runtime.observability.logging import logger
@@ -33,10 +34,12 @@ def build(process: ServiceContext[IndexerSettings]) -> ServiceDefinition:
     tables = PostgresTables(postgres)
     objects = open_configured_objects(settings.objects, clock=process.clock)
     redis, journal = connect(redis_options(settings.redis)), RunLog(_log, clock=process.clock)
+    specs = CrawlSpecCache(process.bus, process.codec, clock=process.clock)
     indexer = Indexer(
         tables,
         MissingTextStore() if objects is None else ObjectTextStore(objects),
         max_text_chars=settings.max_text_chars,
+        specs=specs,
         store_noindex=settings.store_noindex,
         note=journal.record,
     )
@@ -47,7 +50,7 @@ def build(process: ServiceContext[IndexerSettings]) -> ServiceDefinition:
         dependencies=(Dependency("postgres", postgres.ping),),
         connect=(tables.check_tables,),
         background=(journal.run, *_retention(process, postgres, tables, objects)),
-        close=(postgres.close, redis.close),
+        close=(specs.close, postgres.close, redis.close),
         objects=objects,
         job_logs=RedisRunLogs(redis),
     )

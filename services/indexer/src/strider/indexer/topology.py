@@ -19,7 +19,6 @@ from strider.contracts.generated.events import (
     EntryRecorded,
     FetchCompleted,
     HostRecorded,
-    PageParsed,
     PageRejected,
     PageValidated,
     UrlsDecided,
@@ -34,6 +33,7 @@ from strider.contracts.generated.topics import (
     TOPICS,
     URLS_DECIDED,
 )
+from strider.crawl.crawl_spec_cache import CrawlSpecLookup
 from strider.crawl.run_log import NoteRunEvent, discard_note
 from strider.indexer import log_events
 from strider.messaging.effects import Effects, Subscription
@@ -128,13 +128,16 @@ class Indexer:
         text_store: TextStore,
         *,
         max_text_chars: int,
+        specs: CrawlSpecLookup,
         store_noindex: bool = False,
         note: NoteRunEvent = discard_note,
     ) -> None:
+        """Set the collaborators; with `store_noindex` pages with noindex are stored, whatever crawls say."""
         self._note = note
         self._tables = tables
         self._text_store = text_store
         self._max_text_chars = max_text_chars
+        self._specs = specs
         self._store_noindex = store_noindex
 
     def subscriptions(self) -> tuple[Subscription, ...]:
@@ -153,8 +156,9 @@ class Indexer:
         """Store pages, update unchanged ones, delete those with noindex."""
         # An event that only closes an entry is not a page: its rejection has an event of its own.
         events = [event for event, _ in batch if event.verdict.validation_status != ValidationStatus.REJECTED]
-        hidden = [event for event in events if self._is_hidden(event.page)]
-        stored = [event for event in events if self._is_stored(event.page)]
+        hidden = await self._hidden(events)
+        hidden_ids = set(map(id, hidden))
+        stored = [event for event in events if not event.page.not_modified and id(event) not in hidden_ids]
         changes = RowChanges(
             pages=await self._page_rows(stored),
             products=[row for event in stored if event.page.products for row in product_rows(event)],
@@ -163,22 +167,19 @@ class Indexer:
             decisions=[noindex_row(event) for event in hidden],
         )
         return (
-            Effects(after_ack=partial(self._store, changes, events), outcome="stored") if changes else IGNORED
+            Effects(after_ack=partial(self._store, changes, events, hidden_ids), outcome="stored")
+            if changes
+            else IGNORED
         )
 
-    async def _store(self, changes: RowChanges, events: Sequence[PageValidated]) -> None:
+    async def _store(self, changes: RowChanges, events: Sequence[PageValidated], hidden: set[int]) -> None:
         """Write rows of pages, then count them in the logs of their runs."""
         await self._tables.write(changes)
         stored = Counter(
-            (each.page.job_id, each.page.execution_id, self._kind_of(each.page)) for each in events
+            (each.page.job_id, each.page.execution_id, _kind_of(each, hidden)) for each in events
         )
         for (job_id, execution_id, kind), count in stored.items():
             self._note(log_events.PAGES_STORED, job_id, execution_id, kind, count)
-
-    def _kind_of(self, page: PageParsed) -> str:
-        if page.not_modified:
-            return "unchanged"
-        return "noindex" if self._is_hidden(page) else "stored"
 
     async def on_pages_rejected(self, batch: Sequence[tuple[PageRejected, Record]]) -> Effects:
         """Store why pages were rejected."""
@@ -228,11 +229,16 @@ class Indexer:
         letters = [event for event, _ in batch if not _is_about_dead_letter(event)]
         return self._write_effects(RowChanges(dead_letters=letters), "lettered")
 
-    def _is_hidden(self, page: PageParsed) -> bool:
-        return page.noindex and not page.not_modified and not self._store_noindex
-
-    def _is_stored(self, page: PageParsed) -> bool:
-        return not page.not_modified and not self._is_hidden(page)
+    async def _hidden(self, events: Sequence[PageValidated]) -> list[PageValidated]:
+        """Return the pages with noindex whose crawls respect it, which one without a crawl spec does."""
+        if self._store_noindex:
+            return []
+        marked = [event for event in events if event.page.noindex and not event.page.not_modified]
+        if not marked:
+            return []
+        specs = await self._specs.known({event.page.crawl_spec_id for event in marked})
+        ignoring = {spec.crawl_spec_id for spec in specs.values() if not spec.respect_noindex}
+        return [event for event in marked if event.page.crawl_spec_id not in ignoring]
 
     async def _page_rows(self, chosen: Sequence[PageValidated]) -> list[PageRow]:
         away = [event.page.texts_object for event in chosen if is_text_in_object(event.page)]
@@ -272,3 +278,9 @@ async def _load_all(load: Callable[[str], Any], items: Iterable[str]) -> list[st
 
 def _is_about_dead_letter(event: DeadLetter) -> bool:
     return event.group == GROUP and event.topic in {topic.name for topic in DEAD_LETTER_TOPICS}
+
+
+def _kind_of(event: PageValidated, hidden_ids: set[int]) -> str:
+    if event.page.not_modified:
+        return "unchanged"
+    return "noindex" if id(event) in hidden_ids else "stored"

@@ -49,6 +49,8 @@ class SeedSettings(SettingsArea):
     """Most bytes of these headers, names and values together."""
     max_metadata_bytes: Annotated[int, Field(ge=0)] = 4096
     """Most bytes of a raw seed's metadata, which are copied to each page result."""
+    max_spec_bytes: Annotated[int, Field(ge=0)] = 4096
+    """Most bytes of a raw seed's field `spec`; 0 refuses it."""
     allow_fresh: bool = True
     """Whether a raw seed may set `fresh`, which fetches without conditions what is known."""
     kinds: Annotated[ValueList, AfterValidator(require_kinds)] = (

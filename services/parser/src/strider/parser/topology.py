@@ -7,14 +7,14 @@ As a shadow of the live parser: pages-fetched -> parse -> pages-parsed-shadow, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from strider.contracts.avro.codec import EncodedMessage
 from strider.contracts.fast_dataclass import fast_dataclass
 from strider.contracts.generated.enums import ExtractionLevel, ParseOutcome
-from strider.contracts.generated.events import CrawlSpecDeclared, PageFetched, PageParsed
+from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.topics import (
     PAGES_FETCHED,
     PAGES_PARSED,
@@ -23,12 +23,13 @@ from strider.contracts.generated.topics import (
     PARSER_DLQ,
 )
 from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS, closing_headers
+from strider.crawl.crawl_spec_cache import CrawlSpecLookup
 from strider.crawl.page_rejections import closing_event, page_rejection
 from strider.crawl.run_log import NoteRunEvent, discard_note
 from strider.messaging.effects import NO_EFFECTS, Effects, GivenUp, Publish, Subscription
 from strider.messaging.ports import Record
 from strider.parser import log_events
-from strider.parser.core import ParseFailure, unreadable_page
+from strider.parser.core import DEFAULT_OPTIONS, PageOptions, ParseFailure, unreadable_page
 from strider.parser.core.parsing_costs import PageSender, page_sender
 from strider.parser.core.site_parser_fields import ParserAttribution, attribute_parser
 from strider.runtime.consumer.spec import ConsumerSettings
@@ -102,12 +103,9 @@ class PageParser(Protocol):
     """Port to what parses pages."""
 
     async def parse(
-        self, page: PageFetched, record: Record, body: bytes, *, extraction: str = ""
+        self, page: PageFetched, record: Record, body: bytes, *, options: PageOptions = DEFAULT_OPTIONS
     ) -> ParsedPage:
-        """Parse a page that arrived in this record; an empty body means the one in the event.
-
-        `extraction` is the extraction level; empty means the default.
-        """
+        """Parse a page that arrived in this record; an empty body means the one in the event."""
 
 
 class TurnSource(Protocol):
@@ -121,13 +119,6 @@ class TurnSource(Protocol):
 
     def reason_of_refusal(self) -> str:
         """Return why a page was given up."""
-
-
-class CrawlSpecLookup(Protocol):
-    """Port to the declared crawl specs."""
-
-    async def known(self, spec_ids: Iterable[str]) -> Mapping[str, CrawlSpecDeclared]:
-        """Return those of these specs that exist; raises Unavailable where they cannot be looked up."""
 
 
 class BodyStore(Protocol):
@@ -214,17 +205,16 @@ class Parser:
 
     async def _parse(self, page: PageFetched, record: Record) -> ParsedPage:
         body = await self._body_store.get(page.body_object) if page.body_object else page.body
-        extraction = self._extraction or await self._extraction_level(page)
-        return await self._page_parser.parse(page, record, body, extraction=extraction)
+        options = await self._options_of(page)
+        return await self._page_parser.parse(page, record, body, options=options)
 
-    async def _extraction_level(self, page: PageFetched) -> str:
-        """Return the extraction level that the crawl of a page asks for; an unknown one means the default."""
+    async def _options_of(self, page: PageFetched) -> PageOptions:
+        """Return what the crawl of a page asks for; an unknown extraction level means the default."""
         spec = (await self._specs.known((page.crawl_spec_id,))).get(page.crawl_spec_id)
-        return (
-            spec.extraction
-            if spec is not None and spec.extraction in _EXTRACTION_LEVELS
-            else DEFAULT_EXTRACTION
-        )
+        if spec is None:
+            return PageOptions(self._extraction or DEFAULT_EXTRACTION)
+        level = spec.extraction if spec.extraction in _EXTRACTION_LEVELS else DEFAULT_EXTRACTION
+        return PageOptions(self._extraction or level, spec.with_markdown, spec.parser)
 
     async def on_given_up(self, record: Record, failure: GivenUp) -> Effects:
         """Publish the rejection of a page without a parsed event, so that its entry settles; none as a

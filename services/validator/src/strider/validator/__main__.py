@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.crawl.run_log import RunLog
 from strider.messaging.ports import epoch_ms
 from strider.runtime.observability.logging import logger
@@ -23,9 +24,11 @@ def build(process: ServiceContext[ValidatorSettings]) -> ServiceDefinition:
     """Build the service definition."""
     settings, clock = process.settings, process.clock
     redis, journal = connect(redis_options(settings.redis)), RunLog(_log, clock=clock)
+    specs = CrawlSpecCache(process.bus, process.codec, clock=clock)
     validator = Validator(
         validation_rules_of(settings),
         PageSplicer(process.codec),
+        specs=specs,
         now_ms=partial(epoch_ms, clock),
         note=journal.record,
     )
@@ -36,7 +39,7 @@ def build(process: ServiceContext[ValidatorSettings]) -> ServiceDefinition:
         PRODUCES,
         DEAD_LETTERS,
         background=(journal.run,),
-        close=(redis.close,),
+        close=(specs.close, redis.close),
         objects=objects,
         job_logs=RedisRunLogs(redis),
     )

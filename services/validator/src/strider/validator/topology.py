@@ -25,6 +25,7 @@ from strider.contracts.multipart_pages import (
     follows_other_parts,
     has_more_parts,
 )
+from strider.crawl.crawl_spec_cache import CrawlSpecLookup
 from strider.crawl.page_rejections import closing_event
 from strider.crawl.page_rejections import page_rejection as rejection_from_headers
 from strider.crawl.run_log import NoteRunEvent, discard_note
@@ -40,6 +41,7 @@ from .core import (
     build_closing_verdict,
     build_rejection,
     build_verdict,
+    rule_sets,
     validate_page,
 )
 
@@ -49,8 +51,8 @@ DEAD_LETTERS: Final = VALIDATOR_DLQ
 GROUP: Final = "validator"
 
 DECODED_FIELDS: Final = (
-    *("url_key", "group", "job_id", "execution_id", "fetch_sequence", "outcome", "decoded_bytes"),
-    *("document_kind", "title", "text", "text_chars", "paragraph_count", "script_count"),
+    *("url_key", "group", "job_id", "execution_id", "crawl_spec_id", "fetch_sequence", "outcome"),
+    *("decoded_bytes", "document_kind", "title", "text", "text_chars", "paragraph_count", "script_count"),
     *("password_fields", "noscript_text", "link_urls", "refresh_url", "products"),
 )
 """Fields that validation reads, or that identify a rejected page."""
@@ -73,12 +75,15 @@ class Validator:
         rules: ValidationRules,
         encoder: PageSplicer,
         *,
+        specs: CrawlSpecLookup,
         now_ms: Callable[[], int],
         note: NoteRunEvent = discard_note,
     ) -> None:
+        """Set the collaborators; `rules` are those of crawls that name no other ones."""
         self._note = note
-        self._rules = rules
+        self._rules_by_name = {name: (each, each.version) for name, each in rule_sets(rules).items()}
         self._rules_version = rules.version
+        self._specs = specs
         self._encoder = encoder
         self._now_ms = now_ms
 
@@ -90,8 +95,8 @@ class Validator:
         """Validate one page; an event that only closes an entry is passed on."""
         if reason := closing_reason(record.headers):
             return Effects((self._closing_event(page, reason),), outcome=reason)
-        assessment = validate_page(page, self._rules)
-        version, now_ms = self._rules_version, self._now_ms()
+        rules, version = await self._rules_of(page)
+        assessment, now_ms = validate_page(page, rules), self._now_ms()
         if assessment.is_rejected:
             reason, detail = assessment.reason, assessment.detail
             _log.emit(log_events.PAGE_REJECTED, url=page.url, reason=reason, detail=detail)
@@ -112,6 +117,12 @@ class Validator:
         return Effects(
             (Publish(PAGES_VALIDATED, validated, part_headers, encoded=encoded),), outcome=assessment.status
         )
+
+    async def _rules_of(self, page: PageParsed) -> tuple[ValidationRules, str]:
+        """Return the rules that the crawl of a page names, with their version; of unknown ones the usual."""
+        spec = (await self._specs.known((page.crawl_spec_id,))).get(page.crawl_spec_id)
+        usual = self._rules_by_name[""]
+        return usual if spec is None else self._rules_by_name.get(spec.validation_rules, usual)
 
     async def on_given_up(self, record: Record, failure: GivenUp) -> Effects:
         """Reject a page that could not be validated, by its last part, so that its entry is settled."""

@@ -16,6 +16,7 @@ from strider.parser.adapters.workers.protocol import (
     FrameBuffer,
     ParseRequest,
     WorkerResponse,
+    decode_request,
     decode_response,
     encode_request,
 )
@@ -79,7 +80,12 @@ def test_requests_come_one_after_the_other_however_they_are_split(ends: tuple[Wo
     received = [pipe.receive_request() for _ in range(4)]
     sender.join()
 
-    assert [each[5:] if each is not None else None for each in received] == [b"one", b"", b"three", None]
+    assert [decode_request(each).event if each is not None else None for each in received] == [
+        b"one",
+        b"",
+        b"three",
+        None,
+    ]
 
 
 def test_a_response_is_readable_before_its_notification(ends: tuple[WorkerPipe, Parent]) -> None:

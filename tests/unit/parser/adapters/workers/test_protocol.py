@@ -23,6 +23,7 @@ from strider.parser.adapters.workers.protocol import (
     encode_response,
     frame_length,
 )
+from strider.parser.core import PageOptions
 
 
 def response_frame(response: WorkerResponse) -> bytes:
@@ -57,11 +58,17 @@ def test_responses_arrive_whole_however_they_are_split(
     assert found == responses
 
 
-REQUESTS = st.builds(ParseRequest, st.binary(), st.binary(), st.sampled_from(["", *ExtractionLevel]))
+OPTIONS = st.builds(
+    PageOptions,
+    st.sampled_from(["", *ExtractionLevel]),
+    st.booleans(),
+    st.sampled_from(["", "off", "amazon"]),
+)
+REQUESTS = st.builds(ParseRequest, st.binary(), st.binary(), OPTIONS)
 
 
 @given(request=REQUESTS)
-def test_requests_carry_event_body_and_extraction_level(request: ParseRequest) -> None:
+def test_requests_carry_event_body_and_options(request: ParseRequest) -> None:
     frame = b"".join(encode_request(request))
 
     assert frame_length(frame[:LENGTH_BYTES]) == len(frame) - LENGTH_BYTES

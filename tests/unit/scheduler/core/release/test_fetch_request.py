@@ -117,3 +117,21 @@ def test_clear_headers_of_earlier_crawl_specs_go_to_hosts_that_the_spec_names(
 
     assert request.header_names == (("Authorization", "cookie", "X-A") if is_sent else ("X-A",))
     assert request.header_values == (("Bearer x", "a=b", "1") if is_sent else ("1",))
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, {"Accept-Language": "de, en;q=0.5"}),
+        ({"X-A": "1"}, {"X-A": "1", "Accept-Language": "de, en;q=0.5"}),
+        ({"accept-language": "fr"}, {"accept-language": "fr"}),
+    ],
+)
+def test_the_language_of_a_spec_is_sent_unless_its_headers_have_one(
+    headers: dict[str, str], expected: dict[str, str]
+) -> None:
+    spec = a_spec(accept_language="de, en;q=0.5", headers=headers)
+
+    request = build_fetch_request(an_entry(), spec, LICENCE)
+
+    assert dict(zip(request.header_names, request.header_values, strict=True)) == expected

@@ -2866,7 +2866,7 @@ class SchemaDeclared:
 class SeedSubmitted:
     """A URL to crawl. The public way in: only `url` is required, and a plain JSON document will do."""
 
-    SCHEMA_NAME: ClassVar[str] = "seed-submitted.v3"
+    SCHEMA_NAME: ClassVar[str] = "seed-submitted.v4"
     url: str
     """The URL to crawl; empty in a message that closes a run."""
     max_depth: int | None = None
@@ -2921,6 +2921,9 @@ class SeedSubmitted:
     configured budget."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Request headers to add."""
+    spec: str = ""
+    """Further settings of the run: a JSON object with fields of a crawl spec; fields of the seed come
+    first. Empty means none."""
     submitted_by: str = ""
     """Who sent it: a service, a user, a system."""
     submitted_at_ms: int = 0
@@ -2957,6 +2960,7 @@ class SeedSubmitted:
             "max_seconds_per_host": self.max_seconds_per_host,
             "max_seconds_per_domain": self.max_seconds_per_domain,
             "headers": self.headers,
+            "spec": self.spec,
             "submitted_by": self.submitted_by,
             "submitted_at_ms": self.submitted_at_ms,
             "close": self.close,
@@ -2992,6 +2996,7 @@ class SeedSubmitted:
             record["max_seconds_per_host"],
             record["max_seconds_per_domain"],
             record["headers"],
+            record["spec"],
             record["submitted_by"],
             record["submitted_at_ms"],
             record["close"],
@@ -3294,7 +3299,7 @@ EVENTS: Final[Mapping[str, type[Any]]] = {
     "page-settled.v2": PageSettled,
     "page-validated.v1": PageValidated,
     "schema-declared.v1": SchemaDeclared,
-    "seed-submitted.v3": SeedSubmitted,
+    "seed-submitted.v4": SeedSubmitted,
     "source-saved.v2": SourceSaved,
     "tally-kept.v1": TallyKept,
     "urls-decided.v1": UrlsDecided,

@@ -11,10 +11,13 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
+from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.owner_signature import SenderRole
 from strider.contracts.seed_names import job_id_of_seed, name_fault
+from strider.contracts.specs.fields import conflict_fault
+from strider.contracts.specs.settings import settings_fault
 from strider.politeness import header_fault, personal_headers
 from strider.urls import (
     InvalidPattern,
@@ -23,6 +26,7 @@ from strider.urls import (
     compile_patterns,
     host_kind,
     host_of,
+    spec_scope_fault,
     to_wire_url,
     url_hash,
     url_key_of,
@@ -83,7 +87,8 @@ def read_body(body: bytes, *, max_seeds: int) -> list[SeedDocument]:
 
 def validate_seed(seed: SeedSubmitted, *, sender: SenderRole, allow_private: bool) -> SeedResult:
     """Return whether a seed can be crawled, as far as the seed alone decides it."""
-    if fault := name_fault(seed, sender) or _pattern_fault(seed) or _header_fault(seed, sender):
+    fault = name_fault(seed, sender) or _pattern_fault(seed) or _settings_fault(seed)
+    if fault := fault or _header_fault(seed, sender):
         return refused(seed.url, BAD_SEED, fault)
     found = crawlable_url(seed.url, allow_private=allow_private)
     if isinstance(found, RefusedUrl):
@@ -125,6 +130,19 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _pattern_fault(seed: SeedSubmitted) -> str:
     patterns = compile_patterns(seed.include, seed.exclude)
     return patterns.sentence() if isinstance(patterns, InvalidPattern) else ""
+
+
+def _settings_fault(seed: SeedSubmitted) -> str:
+    """Return the fault of the field `spec`."""
+    if not seed.spec:
+        return ""
+    if seed.crawl_spec_id:
+        return "spec: the seed names a crawl spec by crawl_spec_id as well; set one of them"
+    if fault := settings_fault(seed.spec):
+        return fault
+    spec = spec_from_seed(seed)
+    fault = spec_scope_fault(spec) or conflict_fault(spec)
+    return f"spec.{fault}" if fault else ""
 
 
 def _header_fault(seed: SeedSubmitted, sender: SenderRole) -> str:

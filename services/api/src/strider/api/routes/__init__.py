@@ -24,11 +24,9 @@ from strider.jobs.ports import JobStore
 
 from .aliases import serve_aliases
 from .auth import TokenVerifier, check_roles
-from .event_streams import Feeds, OpenStreams, event_stream_routes
 from .frontier import LeaseRecovery, frontier_routes
 from .health import ReadinessReport, health_report, health_routes
 from .idempotency import Idempotency, ResponseStore
-from .job_logs import JobLogs, job_log_routes
 from .jobs import (
     JobRules,
     RunCommands,
@@ -38,6 +36,7 @@ from .jobs import (
     job_routes,
     schedule_routes,
 )
+from .live import Feeds, JobLogs, OpenStreams, event_stream_routes, job_log_routes
 from .pages import ReadModels, decision_routes, page_routes
 from .problem_details import install_problem_handlers
 from .runs import RunStates, run_routes

@@ -15,8 +15,9 @@ from fastapi.responses import JSONResponse
 
 from strider.api.core import BAD_SEED, SeedDocument, SeedResult, read_body, refused, validate_seed
 from strider.contracts import DecodeError, EncodeError
-from strider.contracts.generated.events import SeedSubmitted
+from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.owner_signature import SenderRole
+from strider.contracts.specs.fields import FIELD_READERS, PLANNED_FIELDS
 from strider.politeness import HeaderRefused, ProtectHeaders, refuse_clear_values
 from strider.urls import origin_of
 
@@ -50,7 +51,7 @@ def seed_schema() -> dict[str, Any]:
             name: _described(hint) if name in required else _or_null(_described(hint))
             for name, hint in ((field.name, hints[field.name]) for field in fields(SeedSubmitted))
         }
-        | {"priority": _PRIORITY},
+        | {"priority": _PRIORITY, "spec": spec_schema()},
     }
 
 
@@ -58,6 +59,24 @@ def described_field(event: type[Any], name: str, *, is_required: bool) -> dict[s
     """Return the schema of one field of an event, as a request has it."""
     found = _described(get_type_hints(event)[name])
     return found if is_required else _or_null(found)
+
+
+def spec_schema() -> dict[str, Any]:
+    """Return the schema of a seed's field `spec`: the fields of a crawl spec that can be set."""
+    hints = get_type_hints(CrawlSpecDeclared)
+    properties = {
+        field.name: _or_null(_described(hints[field.name]))
+        for field in fields(CrawlSpecDeclared)
+        if field.name in FIELD_READERS or field.name in PLANNED_FIELDS
+    }
+    whole = {
+        "title": "Settings",
+        "description": "Further settings of the run; fields of the seed come first.",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": properties,
+    }
+    return _or_null(whole)
 
 
 def _or_null(described: dict[str, Any]) -> dict[str, Any]:
@@ -200,6 +219,7 @@ def _request_body_schema(seed: dict[str, Any]) -> dict[str, Any]:
     whole = {"type": "object", "required": ["seeds"], "properties": {"seeds": many}}
     examples = {
         "one": {"value": {"url": "https://example.org/", "max_depth": 2}},
+        "settings": {"value": {"url": "https://example.org/", "spec": {"use_cookies": True}}},
         "many": {"value": ["https://example.org/", "https://example.net/"]},
     }
     schema = {"anyOf": [seed, many, whole]}

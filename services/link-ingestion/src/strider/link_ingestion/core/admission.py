@@ -90,10 +90,12 @@ def admit_links(
 ) -> LinkAdmission:
     """Filter all links of a page; at most `listed` refusals are listed one by one.
 
+    `feeds`: whether feeds of start pages are links in every crawl, and not only where its spec uses feeds.
     `closed` has the URL templates by host whose new links are refused.
     """
     source_filter = _SourceFilter(page, link_filter, listed=listed, closed=closed)
-    sources = link_sources(page, feeds=feeds)
+    spec = link_filter.rules.spec
+    sources = link_sources(page, feeds=feeds or spec.use_feeds, sitemaps=spec.use_sitemaps)
     candidates = [source_filter.filter(source) for source in sources]
     offered = sum(len(source.urls) for source in sources)
     return LinkAdmission(

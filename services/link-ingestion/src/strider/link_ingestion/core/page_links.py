@@ -52,10 +52,11 @@ class LinkSource:
     """
 
 
-def link_sources(page: PageParsed, *, feeds: bool = False) -> list[LinkSource]:
+def link_sources(page: PageParsed, *, feeds: bool = False, sitemaps: bool = True) -> list[LinkSource]:
     """Return the links of a page by source, in order of precedence; empty sources are left out.
 
     With `feeds` a start page's feeds are links, and come first: an anchor does not tell that they are feeds.
+    Without `sitemaps` the entries of sitemaps are none.
     """
     found = []
     if feeds and page.is_start and page.feed_urls:
@@ -70,8 +71,8 @@ def link_sources(page: PageParsed, *, feeds: bool = False) -> list[LinkSource]:
         found.append(LinkSource(LinkVia.CANONICAL, (page.canonical_url,), is_declared=True))
     if alternates := _alternates(page):
         found.append(LinkSource(LinkVia.ALTERNATE, alternates, is_declared=True))
-    if page.entry_urls:
-        found.append(_entries(page))
+    if page.entry_urls and ((entries := _entries(page)).via != LinkVia.SITEMAP or sitemaps):
+        found.append(entries)
     return found
 
 

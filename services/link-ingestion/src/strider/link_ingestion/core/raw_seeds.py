@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
+from itertools import chain
 from typing import Final
 
+from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.enums import RequestKind, Scope
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.seed_names import LIMIT_FIELDS
@@ -32,9 +34,12 @@ _AT_MOST_DEFAULT: Final = (
 
 _DEFAULT_ONLY: Final = (
     *("respect_robots", "respect_nofollow", "respect_noindex", "continuous", "rendering"),
-    *("user_agent", "insecure_tls_hosts", "archive_bodies"),
+    *("user_agent", "insecure_tls_hosts", "archive_bodies", "use_cookies"),
 )
-"""Fields of a crawl spec that only owners may change."""
+"""Fields of a crawl spec that only owners may change; the cookies of a run are shared by all its seeds."""
+
+_LIMITED: Final = ("delay_seconds", "priority", "max_depth", *LIMIT_FIELDS, "headers")
+"""Fields of a crawl spec that the settings STRIDER_SEEDS_… limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,7 @@ class RawSeedLimits:
     max_headers: int = 16
     max_header_bytes: int = 4096
     max_metadata_bytes: int = 4096
+    max_spec_bytes: int = 4096
     allow_fresh: bool = True
     kinds: tuple[str, ...] = (RequestKind.PAGE, RequestKind.SITEMAP, RequestKind.FEED)
 
@@ -63,13 +69,23 @@ DEFAULT_LIMITS: Final = RawSeedLimits()
 
 def raw_seed_fault(seed: SeedSubmitted, limits: RawSeedLimits, *, allow_private: bool) -> str:
     """Return the first limit that a raw seed exceeds, as a sentence; empty for none."""
-    return next(_seed_faults(seed, limits, allow_private=allow_private), "")
+    faults = _seed_faults(seed, limits, allow_private=allow_private)
+    return next(chain(faults, _settings_faults(seed, limits, allow_private=allow_private)), "")
 
 
 def raw_spec_fault(spec: CrawlSpecDeclared, limits: RawSeedLimits, *, url: str, allow_private: bool) -> str:
     """Return why a raw seed for a URL may not name a crawl spec, as a sentence; empty where it may."""
     fault = next(_spec_faults(spec, limits, url=url, allow_private=allow_private), "")
     return f"crawl_spec_id: {fault}" if fault else ""
+
+
+def raw_rule(field: str) -> str:
+    """Return what a raw seed may set a field of a crawl spec to, in a few words."""
+    if field in _DEFAULT_ONLY:
+        return "no"
+    if field in _AT_MOST_DEFAULT:
+        return "up to the default"
+    return "within limits" if field in _LIMITED else "yes"
 
 
 def _seed_faults(seed: SeedSubmitted, limits: RawSeedLimits, *, allow_private: bool) -> Iterator[str]:
@@ -96,24 +112,35 @@ def _seed_faults(seed: SeedSubmitted, limits: RawSeedLimits, *, allow_private: b
         )
 
 
+def _settings_faults(seed: SeedSubmitted, limits: RawSeedLimits, *, allow_private: bool) -> Iterator[str]:
+    """Yield what a raw seed may not set in its field `spec`, which has no fault of its own."""
+    if not seed.spec:
+        return
+    text = seed.spec
+    size_bytes = len(text.encode())
+    yield from _above("the size of spec", size_bytes, limits.max_spec_bytes, "STRIDER_SEEDS_MAX_SPEC_BYTES")
+    spec = spec_from_seed(seed)
+    yield from _spec_faults(spec, limits, url=seed.url, allow_private=allow_private, prefix="spec.")
+
+
 def _spec_faults(
-    spec: CrawlSpecDeclared, limits: RawSeedLimits, *, url: str, allow_private: bool
+    spec: CrawlSpecDeclared, limits: RawSeedLimits, *, url: str, allow_private: bool, prefix: str = ""
 ) -> Iterator[str]:
     is_local = (
         allow_private and spec.scope == Scope.HOST and not (spec.hosts or spec.domains) and _is_loopback(url)
     )
-    yield from _delay_fault("delay_seconds", spec.delay_seconds, limits, is_local=is_local)
-    yield from _above("priority", spec.priority, limits.max_priority, "STRIDER_SEEDS_MAX_PRIORITY")
-    yield from _above("max_depth", spec.max_depth, limits.max_depth, "STRIDER_SEEDS_MAX_DEPTH")
-    yield from _budget_faults(spec, limits)
+    yield from _delay_fault(f"{prefix}delay_seconds", spec.delay_seconds, limits, is_local=is_local)
+    yield from _above(f"{prefix}priority", spec.priority, limits.max_priority, "STRIDER_SEEDS_MAX_PRIORITY")
+    yield from _above(f"{prefix}max_depth", spec.max_depth, limits.max_depth, "STRIDER_SEEDS_MAX_DEPTH")
+    yield from _budget_faults(spec, limits, prefix=prefix)
     yield from _header_faults(spec.headers, limits)
     default = CrawlSpecDeclared(crawl_spec_id="")
     for name in _AT_MOST_DEFAULT:
-        yield from _above(name, getattr(spec, name), getattr(default, name), "")
+        yield from _above(f"{prefix}{name}", getattr(spec, name), getattr(default, name), "")
     for name in _DEFAULT_ONLY:
-        value, expected = getattr(spec, name), getattr(default, name)
-        if value != expected:
-            yield f"the crawl spec sets {name}, which a raw seed may not use; {OWNERS_MAY}"
+        if getattr(spec, name) != getattr(default, name):
+            what = f"{prefix}{name}: set" if prefix else f"the crawl spec sets {name}"
+            yield f"{what}, which a raw seed may not use; {OWNERS_MAY}"
     for name in personal_headers(spec.headers):
         yield f"the crawl spec sends the header {name}, which a raw seed may not use; {OWNERS_MAY}"
 
@@ -127,11 +154,14 @@ def _delay_fault(name: str, value: float | None, limits: RawSeedLimits, *, is_lo
         )
 
 
-def _budget_faults(limited: SeedSubmitted | CrawlSpecDeclared, limits: RawSeedLimits) -> Iterator[str]:
+def _budget_faults(
+    limited: SeedSubmitted | CrawlSpecDeclared, limits: RawSeedLimits, *, prefix: str = ""
+) -> Iterator[str]:
     for name in LIMIT_FIELDS:
         measure = "_".join(name.split("_", 2)[:2])
         if ceiling := getattr(limits, measure):
-            yield from _above(name, getattr(limited, name), ceiling, f"STRIDER_SEEDS_{measure.upper()}")
+            setting = f"STRIDER_SEEDS_{measure.upper()}"
+            yield from _above(f"{prefix}{name}", getattr(limited, name), ceiling, setting)
 
 
 def _header_faults(headers: Mapping[str, str], limits: RawSeedLimits) -> Iterator[str]:

@@ -19,6 +19,8 @@ _JSON_PAIR: Final = re.compile(
     rb'"(?P<name>(?:[^"\\]|\\.){1,100})"(?P<colon>\s*:\s*)(?P<value>"(?:[^"\\]|\\.)*"?|[^\s,{}\[\]"]+)',
     re.DOTALL,
 )
+_ESCAPED_PAIR: Final = re.compile(rb'\\"(?P<name>[^"\\]{1,100})\\"(?P<colon>\s*:\s*)\\"(?P<value>[^"\\]*)')
+"""A pair of an object that was written as a text."""
 _AVRO_TEXT: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{3,163}")
 _MAX_NAME_BYTES: Final = 63
 """Of a header name whose length Avro writes in one byte; there is none that is longer."""
@@ -27,13 +29,21 @@ _MAX_LENGTH_BYTES: Final = 5
 
 def redact_seed(value: bytes) -> bytes:
     """Return the bytes of a seed without the values of personal headers; encrypted ones stay."""
-    return _JSON_PAIR.sub(_redacted_pair, value) if is_json_object(value) else _redact_avro(value)
+    if not is_json_object(value):
+        return _redact_avro(value)
+    return _ESCAPED_PAIR.sub(_redacted_escaped, _JSON_PAIR.sub(_redacted_pair, value))
 
 
 def _redacted_pair(pair: re.Match[bytes]) -> bytes:
     if not is_sensitive_header(_text(pair["name"])) or _is_encrypted(pair["value"].strip(b'"')):
         return pair[0]
     return b'"%b"%b"%b"' % (pair["name"], pair["colon"], REMOVED)
+
+
+def _redacted_escaped(pair: re.Match[bytes]) -> bytes:
+    if not is_sensitive_header(_text(pair["name"])) or _is_encrypted(pair["value"]):
+        return pair[0]
+    return b'\\"%b\\"%b\\"%b' % (pair["name"], pair["colon"], REMOVED)
 
 
 def _redact_avro(value: bytes) -> bytes:
@@ -49,6 +59,9 @@ def _redact_avro(value: bytes) -> bytes:
                 first, last = _avro_text_at(value, end)
                 if not _is_encrypted(value[first:last]):
                     redacted[first:last] = b"*" * (last - first)
+    for pair in _JSON_PAIR.finditer(value):  # of the field `spec`
+        if is_sensitive_header(_text(pair["name"])) and not _is_encrypted(pair["value"].strip(b'"')):
+            redacted[pair.start("value") : pair.end("value")] = b"*" * len(pair["value"])
     return bytes(redacted)
 
 

@@ -34,6 +34,8 @@ from strider.contracts.seed_limits import (
     spec_range_error,
 )
 from strider.contracts.seed_names import MAX_NAME_CHARS, name_fault, names_of_seed, refused_names
+from strider.contracts.specs.fields import conflict_fault
+from strider.contracts.specs.settings import settings_fault
 from strider.politeness import HeaderRefused, ProtectHeaders, header_fault, refuse_clear_values
 from strider.urls import (
     InvalidPattern,
@@ -43,13 +45,19 @@ from strider.urls import (
     host_kind,
     host_of,
     origin_of,
+    spec_scope_fault,
     to_wire_url,
     url_hash,
     url_key_of,
 )
 
 from .link_batches import LinkItem, LinkOrigin, SeedPosition
-from .raw_seeds import DEFAULT_LIMITS, RawSeedLimits, raw_seed_fault, raw_spec_fault
+from .raw_seeds import (
+    DEFAULT_LIMITS,
+    RawSeedLimits,
+    raw_seed_fault,
+    raw_spec_fault,
+)
 from .refusal_events import RefusedSeed
 
 REPLAY_HEADER: Final = "replay-id"
@@ -69,6 +77,7 @@ _MAX_TEXT_CHARS: Final = 500
 
 NO_RUN: Final = "close: the message names no run; name it in `run`"
 HAS_URL: Final = "close: a message that closes a run has no URL; publish the seed before it"
+BOTH_SPECS: Final = "spec: the seed names a crawl spec by crawl_spec_id as well; set one of them"
 _UNNAMED_SENDER: Final = "a sender of seeds"
 
 _BAD_KINDS: Final = frozenset({RequestKind.ROBOTS})
@@ -192,7 +201,21 @@ def seed_fault(seed: SeedSubmitted, sender: SenderRole) -> str:
         or (f"kind is {seed.kind!r}, which seeds may not request" if seed.kind in _BAD_KINDS else "")
         or _pattern_fault(seed)
         or header_fault(seed.headers)
+        or _settings_fault(seed)
     )
+
+
+def _settings_fault(seed: SeedSubmitted) -> str:
+    """Return the first fault of the field `spec`."""
+    if not seed.spec:
+        return ""
+    if seed.crawl_spec_id:
+        return BOTH_SPECS
+    if fault := settings_fault(seed.spec):
+        return fault
+    spec = spec_from_seed(seed)
+    fault = spec_scope_fault(spec) or conflict_fault(spec)
+    return f"spec.{fault}" if fault else ""
 
 
 def _number_fault(seed: SeedSubmitted) -> str:

@@ -7,10 +7,11 @@ The core knows no parser library, clock, file or network; the caller passes read
 from .event_size import FittedEvent, fit_event
 from .html.models import Anchor, Anchors, HtmlExtract, LinkTag, MetaTag
 from .parse_page import parse
-from .parser_ports import DecodedBody, ParseLimits, ParserTools
+from .parser_ports import DEFAULT_OPTIONS, DecodedBody, PageOptions, ParseLimits, ParserTools
 from .unreadable_pages import PARSER, PARSER_VERSION, ParseFailure, unreadable_page
 
 __all__ = [
+    "DEFAULT_OPTIONS",
     "PARSER",
     "PARSER_VERSION",
     "Anchor",
@@ -20,6 +21,7 @@ __all__ = [
     "HtmlExtract",
     "LinkTag",
     "MetaTag",
+    "PageOptions",
     "ParseFailure",
     "ParseLimits",
     "ParserTools",

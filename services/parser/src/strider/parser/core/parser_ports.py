@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from strider.contracts.generated.enums import ExtractionLevel
 
@@ -24,6 +25,21 @@ class DecodedBody:
     content: bytes
     is_whole: bool = True
     """False if the body is truncated; then the content is what could be decoded."""
+
+
+class PageOptions(NamedTuple):
+    """Options of the crawl spec of a page; the defaults are those of the process."""
+
+    extraction: str = ""
+    """Extraction level; empty means the default."""
+    with_markdown: bool = False
+    parser: str = ""
+    """Name of the site parser to use, or NO_SITE_PARSER; empty means the one of the page's site."""
+
+
+DEFAULT_OPTIONS: Final = PageOptions()
+
+NO_SITE_PARSER: Final = "off"
 
 
 @dataclass(frozen=True, slots=True)

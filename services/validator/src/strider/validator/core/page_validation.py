@@ -6,7 +6,8 @@ well. Only HTML must have the structure of an HTML page: a text, a JSON document
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Final
 
@@ -63,6 +64,8 @@ class ValidationRules:
     """A page with this many links is kept even if it has little text."""
     max_login_text_chars: int = 1_000
     """A page with a password field and more text than this is not just a login page."""
+    needs_text: bool = True
+    """Reject pages without any text."""
     strict: bool = False
     """Reject short pages and pages without paragraphs even if they have links."""
 
@@ -70,6 +73,20 @@ class ValidationRules:
     def version(self) -> str:
         """Fingerprint of the rules and signatures; it is published with each verdict."""
         return sha256(repr((asdict(self), SIGNATURES)).encode()).hexdigest()[:12]
+
+
+def rule_sets(configured: ValidationRules) -> Mapping[str, ValidationRules]:
+    """Return the rules by their name in a crawl spec: the configured ones, and their variants.
+
+    `lenient` keeps every page that could be read and is no block page, however little is on it.
+    """
+    return {
+        "": configured,
+        "strict": replace(configured, strict=True),
+        "lenient": replace(
+            configured, strict=False, min_body_bytes=0, min_text_without_paragraphs_chars=0, needs_text=False
+        ),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +157,7 @@ def _validate_structure(page: PageParsed, rules: ValidationRules) -> PageAssessm
 
 def _missing_content(page: PageParsed, rules: ValidationRules) -> list[str]:
     missing: list[str] = []
-    if not page.text_chars:
+    if rules.needs_text and not page.text_chars:
         missing.append(RejectionReason.ONLY_SCRIPTS if page.script_count else RejectionReason.NO_TEXT)
     if page.decoded_bytes < rules.min_body_bytes:
         missing.append(RejectionReason.TOO_SHORT)

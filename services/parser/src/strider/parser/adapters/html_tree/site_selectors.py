@@ -10,6 +10,7 @@ from typing import Final
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from strider.parser.core.document.markup_rewriting import inline_shadow_roots
+from strider.parser.core.parser_ports import NO_SITE_PARSER
 from strider.parser.core.site_parser_fields import RunSiteParser, SiteParserResult, no_site_parser
 from strider.sites import Select, SelectedParsers, SiteParser
 
@@ -18,6 +19,9 @@ from .limits import find_cut_offset
 MAX_TEXTS_PER_SELECTOR: Final = 200
 """Of one selector."""
 MAX_TEXT_CHARS: Final = 10_000
+
+UNKNOWN_VERSION: Final = "0"
+"""Of a parser that is named, and is not there."""
 
 
 def make_site_reader(parsers: SelectedParsers) -> RunSiteParser:
@@ -30,6 +34,17 @@ def make_site_reader(parsers: SelectedParsers) -> RunSiteParser:
         return None if parser is None else _read_page(parser, url, content)
 
     return read_site
+
+
+def make_named_reader(parsers: SelectedParsers, name: str) -> RunSiteParser:
+    """Return a reader of all pages by one parser, or by none; one that is not installed is a failure."""
+    if name == NO_SITE_PARSER:
+        return no_site_parser
+    parser = parsers.named(name)
+    if parser is None:
+        missing = SiteParserResult(name, UNKNOWN_VERSION, failure="not installed, or switched off")
+        return lambda url, content: missing  # noqa: ARG005  # the port's shape
+    return lambda url, content: _read_page(parser, url, content)
 
 
 def _read_page(parser: SiteParser, url: str, content: bytes) -> SiteParserResult:

@@ -13,7 +13,7 @@ from strider.contracts.generated.enums import DocumentKind, ParseOutcome
 from strider.contracts.generated.events import PageFetched
 from strider.messaging.ports import Record
 from strider.parser.adapters.page_reader import make_reader
-from strider.parser.core import ParseLimits, fit_event
+from strider.parser.core import DEFAULT_OPTIONS, PageOptions, ParseLimits, fit_event
 from strider.parser.topology import PageParser, ParsedPage
 
 MAX_INLINE_BYTES: Final = 512 * 1024
@@ -45,13 +45,13 @@ class InlinePageParser:
         self._large_page_parser = large_page_parser
 
     async def parse(
-        self, page: PageFetched, record: Record, body: bytes, *, extraction: str = ""
+        self, page: PageFetched, record: Record, body: bytes, *, options: PageOptions = DEFAULT_OPTIONS
     ) -> ParsedPage:
         """Parse a page."""
-        event = self._read(page, body, extraction)
+        event = self._read(page, body, options)
         is_large = event.outcome in _OVER_LIMIT or event.document_kind == DocumentKind.PDF
         if self._large_page_parser is not None and is_large:
-            return await self._large_page_parser.parse(page, record, body, extraction=extraction)
+            return await self._large_page_parser.parse(page, record, body, options=options)
         fitted = fit_event(event, may_store=self._has_object_store)
         return ParsedPage(
             fitted.event, texts=fitted.texts, earlier_parts=tuple(map(ParsedPage, fitted.preceding_parts))

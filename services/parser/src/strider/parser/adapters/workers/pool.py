@@ -24,7 +24,14 @@ from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock, Record
 from strider.parser import log_events
-from strider.parser.core import PARSER, PARSER_VERSION, ParseFailure, unreadable_page
+from strider.parser.core import (
+    DEFAULT_OPTIONS,
+    PARSER,
+    PARSER_VERSION,
+    PageOptions,
+    ParseFailure,
+    unreadable_page,
+)
 from strider.parser.core.site_parser_fields import parse_attribution
 from strider.parser.topology import WALL_CLOCK_FACTOR, ParsedPage
 from strider.runtime.observability.logging import logger
@@ -133,13 +140,13 @@ class ParserWorkerPool:
         await self._supervisor.start()
 
     async def parse(
-        self, page: PageFetched, record: Record, body: bytes, *, extraction: str = ""
+        self, page: PageFetched, record: Record, body: bytes, *, options: PageOptions = DEFAULT_OPTIONS
     ) -> ParsedPage:
         """Parse a page in a worker; raises Unavailable while no worker can be started."""
         if not self._queues:
             await self.start()
         event, has_body = self._encoded_event(page, record)
-        chunks = encode_request(ParseRequest(event, b"" if has_body else body, extraction))
+        chunks = encode_request(ParseRequest(event, b"" if has_body else body, options))
         job = _ParseJob(page, chunks, sum(map(len, chunks)), asyncio.get_running_loop().create_future())
         self._pending.append(job)
         self._dispatch_soon()

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from strider.contracts.generated.enums import ExtractionLevel
+from strider.parser.core import DEFAULT_OPTIONS, PageOptions
 
 PARSED: Final = 0
 """Outcome and Avro event."""
@@ -31,9 +32,10 @@ MAX_FRAME_BYTES: Final = 256 * 1024 * 1024
 _LENGTH: Final = struct.Struct("<I")
 LENGTH_BYTES: Final = _LENGTH.size
 
-_REQUEST_HEADER: Final = struct.Struct("<BI")
-"""Of a request, after its length: the extraction level, and the length of the event."""
-_REQUEST_FRAME: Final = struct.Struct("<IBI")
+_REQUEST_HEADER: Final = struct.Struct("<BBBI")
+"""Of a request, after its length: the extraction level, whether Markdown is wanted, and the lengths of the
+site parser's name and of the event."""
+_REQUEST_FRAME: Final = struct.Struct("<IBBBI")
 _RESPONSE_HEADER: Final = struct.Struct("<BBBII")
 """Of a response, after its length: its kind, the lengths of outcome, reader and event, and its cost."""
 _RESPONSE_FRAME: Final = struct.Struct("<IBBBII")
@@ -59,23 +61,27 @@ class ParseRequest(NamedTuple):
     event: bytes
     body: bytes = b""
     """The body where the event does not contain it."""
-    extraction: str = ""
-    """Extraction level; empty means the default."""
+    options: PageOptions = DEFAULT_OPTIONS
 
 
 def encode_request(request: ParseRequest) -> list[bytes]:
     """Return a request as chunks that are written together."""
-    event, body = request.event, request.body
-    level = _EXTRACTION_LEVELS.index(request.extraction)
-    head = _REQUEST_FRAME.pack(_REQUEST_FRAME.size - LENGTH_BYTES + len(event) + len(body), level, len(event))
+    event, body, options = request.event, request.body, request.options
+    level, name = _EXTRACTION_LEVELS.index(options.extraction), options.parser.encode()[:MAX_READER_BYTES]
+    size = _REQUEST_HEADER.size + len(name) + len(event) + len(body)
+    head = _REQUEST_FRAME.pack(size, level, options.with_markdown, len(name), len(event)) + name
     return [head, event, body] if body else [head, event]
 
 
 def decode_request(frame: bytes) -> ParseRequest:
     """Return the request in a frame, given without its length."""
-    level, size = _REQUEST_HEADER.unpack_from(frame)
-    start = _REQUEST_HEADER.size
-    return ParseRequest(frame[start : start + size], frame[start + size :], _EXTRACTION_LEVELS[level])
+    level, with_markdown, name_size, size = _REQUEST_HEADER.unpack_from(frame)
+    middle = _REQUEST_HEADER.size
+    start = middle + name_size
+    options = PageOptions(
+        _EXTRACTION_LEVELS[level], bool(with_markdown), frame[middle:start].decode("utf-8", "replace")
+    )
+    return ParseRequest(frame[start : start + size], frame[start + size :], options)
 
 
 def encode_response(response: WorkerResponse) -> list[bytes]:

@@ -146,7 +146,7 @@ class ParserWorker:
 
     def _parse(self, request: ParseRequest) -> list[WorkerResponse]:
         page = self._codec.decode(PAGES_FETCHED, request.event)
-        read = self._read(page, request.body or page.body, request.extraction)
+        read = self._read(page, request.body or page.body, request.options)
         fitted = fit_event(read, may_store=self._config.has_object_store)
         parsed = self._codec.encode(PAGES_PARSED, fitted.event).value
         kind = PARSED_WITH_TEXTS if fitted.texts else PARSED

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
 from strider.contracts.fast_dataclass import fast_dataclass
 from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchRequested
@@ -9,6 +13,9 @@ from strider.politeness import ROBOTS_RETRY, is_sensitive_header, parse_encrypte
 from strider.scheduler.core.budgets.limits import NO_AMOUNT, BudgetAmount
 from strider.scheduler.core.hosts.robots import REQUESTING_JOB
 from strider.urls import host_of, origin_of, registrable_domain
+
+LANGUAGE_HEADER: Final = "Accept-Language"
+NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @fast_dataclass(frozen=True, slots=True)
@@ -27,7 +34,7 @@ class RequestLease:
 def build_fetch_request(entry: EntryRecorded, spec: CrawlSpecDeclared, lease: RequestLease) -> FetchRequested:
     """Build the request of an entry, or of a robots.txt."""
     is_robots = entry.kind == RequestKind.ROBOTS
-    names = _header_names(entry, spec)
+    headers = _headers_of(entry, spec)
     return FetchRequested(
         url=entry.url,
         url_key=entry.url_key,
@@ -55,8 +62,8 @@ def build_fetch_request(entry: EntryRecorded, spec: CrawlSpecDeclared, lease: Re
         max_body_bytes=lease.cost_limit.bytes or spec.max_body_bytes,
         etag=entry.etag,
         last_modified=entry.last_modified,
-        header_names=names,
-        header_values=tuple(spec.headers[name] for name in names),
+        header_names=tuple(headers),
+        header_values=tuple(headers.values()),
         user_agent=spec.user_agent,
         cookie_jar=entry.execution_id if spec.use_cookies and not is_robots else "",
         insecure_tls=host_of(entry.url) in spec.insecure_tls_hosts,
@@ -70,12 +77,18 @@ def _timeout_ms(spec: CrawlSpecDeclared, *, is_robots: bool) -> int:
     return round(1000 * (min(seconds, ROBOTS_RETRY.deadline_seconds) if is_robots else seconds))
 
 
-def _header_names(entry: EntryRecorded, spec: CrawlSpecDeclared) -> tuple[str, ...]:
-    return tuple(
-        name
+def _headers_of(entry: EntryRecorded, spec: CrawlSpecDeclared) -> Mapping[str, str]:
+    """Return the headers of a crawl spec that the entry's origin may receive; its own come first."""
+    if not (spec.headers or spec.accept_language):
+        return NO_HEADERS
+    headers = {
+        name: value
         for name, value in spec.headers.items()
         if not is_sensitive_header(name) or may_receive(value, entry, spec)
-    )
+    }
+    if spec.accept_language and LANGUAGE_HEADER.lower() not in map(str.lower, headers):
+        headers[LANGUAGE_HEADER] = spec.accept_language
+    return headers
 
 
 def may_receive(value: str, entry: EntryRecorded, spec: CrawlSpecDeclared) -> bool:

@@ -18,15 +18,14 @@ from starlette.types import Send
 
 from strider.api import log_events
 from strider.api.core.server_sent_events import HEARTBEAT, MEDIA_TYPE, encode_event, retry_after
+from strider.api.routes.auth import USER
+from strider.api.routes.pages import only
+from strider.api.routes.problem_details import RETRY_AFTER_SECONDS, ProblemError
+from strider.api.routes.response_models import problems
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
 from strider.runtime.observability.logging import logger
 from strider.storage.run_logs.models import BEGINNING, LogEntry, is_position
-
-from .auth import USER
-from .pages import only
-from .problem_details import RETRY_AFTER_SECONDS, ProblemError
-from .response_models import problems
 
 RECONNECT_MS: Final = 3_000
 

@@ -14,6 +14,12 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from strider.api import core
+from strider.api.routes.auth import ADMIN, USER, require_json
+from strider.api.routes.idempotency import IdempotentRoute
+from strider.api.routes.pages import Cursor, Limit, only
+from strider.api.routes.problem_details import ProblemError, read_request_body
+from strider.api.routes.response_models import problems
+from strider.api.routes.seeds import described_field
 from strider.contracts.generated.events import SourceSaved
 from strider.crawl.sources.documents import FIELDS, InvalidSource, changed_source, replaced_source
 from strider.jobs.sources.editing import SourceEditor
@@ -27,13 +33,7 @@ from strider.jobs.sources.models import (
 )
 from strider.runtime.access_tokens import Caller
 
-from .auth import ADMIN, USER, require_json
-from .idempotency import IdempotentRoute
-from .pages import Cursor, Limit, only
-from .problem_details import ProblemError, read_request_body
-from .response_models import problems
-from .seeds import described_field
-from .source_models import SourceDetail, SourceList, SyncReport
+from .models import SourceDetail, SourceList, SyncReport
 
 MAX_BODY_BYTES: Final = 512 * 1024
 _ANY_SOURCE: Final = SourceSaved("-", "-", "http://source.test/")

@@ -18,6 +18,10 @@ from starlette.responses import StreamingResponse
 
 from strider.api import core
 from strider.api.core.server_sent_events import HEARTBEAT
+from strider.api.routes.auth import USER
+from strider.api.routes.pages import only
+from strider.api.routes.problem_details import ProblemError
+from strider.api.routes.response_models import problems
 from strider.storage.keys import is_valid_key_part
 from strider.storage.run_logs.models import (
     BEGINNING,
@@ -29,11 +33,7 @@ from strider.storage.run_logs.models import (
 )
 from strider.storage.run_logs.plain_text import entry_text
 
-from .auth import USER
 from .event_streams import EVENT_STREAM, Feeds, LastEventId, log_events_of, read_position
-from .pages import only
-from .problem_details import ProblemError
-from .response_models import problems
 
 RUN_LOGS: Final = "/api/v1/runs/{run}/logs"
 JOB_LOGS: Final = "/api/v1/jobs/{job_id}/logs"

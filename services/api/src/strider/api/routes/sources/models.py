@@ -7,11 +7,10 @@ from typing import Any, Final, get_origin, get_type_hints
 
 from pydantic import BaseModel, create_model
 
+from strider.api.routes import examples
+from strider.api.routes.response_models import Moment, with_example
 from strider.contracts.generated.events import SourceSaved
 from strider.crawl.sources.documents import FIELDS, document_of
-
-from . import examples
-from .response_models import Moment, with_example
 
 _HINTS: Final = get_type_hints(SourceSaved)
 _ID: Final = "0c1c5c4e-6a0f-4be0-9a53-a43e0d1d0d52"
