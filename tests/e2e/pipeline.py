@@ -22,9 +22,9 @@ from confluent_kafka import Producer
 from strider.contracts import TOPICS, Topic
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.contracts.crawl_specs import spec_id
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.generated.topics import CRAWL_SPECS, FETCHES_COMPLETED
+from strider.contracts.specs.crawl_specs import spec_id
 from strider.messaging.kafka import KafkaConnection
 from strider.messaging.topics import apply_topics
 from strider.storage.migrations import upgrade

@@ -24,9 +24,9 @@ from strider.cli.sources.typed_fields import parse_settings
 from strider.contracts import DecodeError
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted, SourceSaved
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.contracts.specs.crawl_specs import spec_from_seed
 from strider.contracts.specs.fields import FIELD_READERS, PLANNED_FIELDS
 from strider.crawl.sources.documents import FIELDS, WRITTEN_HERE, changed_source
 from strider.crawl.sources.spec_mapping import SOURCE_SETTINGS

@@ -20,9 +20,9 @@ from confluent_kafka import Producer
 
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.contracts.crawl_specs import spec_id
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchCompleted
 from strider.contracts.generated.topics import CRAWL_SPECS, FETCHES_COMPLETED, FRONTIER
+from strider.contracts.specs.crawl_specs import spec_id
 from strider.messaging.compacted_table import CompactedTableReader
 from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import TopicPartition

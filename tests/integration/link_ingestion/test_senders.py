@@ -21,12 +21,12 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
-from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.generated.topics import LINKS_DISCOVERED, SEEDS_SUBMITTED, URLS_DECIDED
 from strider.contracts.ids import seen_scope
 from strider.contracts.owner_signature import SIGNATURE_NAME
 from strider.contracts.seed_names import RunNames
+from strider.contracts.specs.crawl_specs import spec_from_seed
 from strider.link_ingestion.topology import SEEDS_GROUP
 from strider.testing.owner import OWNER_KEY, owner_headers
 from tests.figures import record_figure

@@ -17,7 +17,6 @@ from confluent_kafka import Producer
 
 from strider.contracts import Topic
 from strider.contracts.avro.framing import Header
-from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.generated.topics import (
     CRAWL_SPECS,
@@ -32,6 +31,7 @@ from strider.contracts.generated.topics import (
 from strider.contracts.ids import key_fingerprint, seen_scope
 from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS
 from strider.contracts.partitioning import shard_of_host
+from strider.contracts.specs.crawl_specs import spec_from_seed
 from strider.frontier.models import RefusedFingerprint
 from strider.frontier.redis.working_set import RedisWorkingSet
 from strider.link_ingestion import log_events

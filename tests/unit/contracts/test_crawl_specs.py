@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strider.contracts.crawl_specs import (
+from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
+from strider.contracts.specs.crawl_specs import (
     canonical_spec,
     effective_depth,
     spec_from_seed,
     spec_id,
 )
-from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 
 DEFAULT = CrawlSpecDeclared(crawl_spec_id="")
 NOON_MS = 1_770_000_000_000

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.ids import seen_scope
 from strider.contracts.owner_signature import SenderRole
@@ -21,6 +20,7 @@ from strider.contracts.seed_names import (
     names_of_seed,
     refused_names,
 )
+from strider.contracts.specs.crawl_specs import spec_from_seed
 
 OWNER, RAW = SenderRole.OWNER, SenderRole.RAW
 NOON_MS = 1_770_000_000_000

@@ -11,9 +11,9 @@ import pytest
 from strider.contracts import UnknownSchema
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.generated.topics import CRAWL_SPECS
+from strider.contracts.specs.crawl_specs import spec_from_seed
 from strider.crawl import crawl_spec_cache as shelves
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.messaging.effects import Publish, PublishRaw

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from strider.contracts.crawl_specs import spec_id
 from strider.contracts.generated.events import CrawlSpecDeclared, PageParsed, PageValidated, Verdict
+from strider.contracts.specs.crawl_specs import spec_id
 from strider.link_ingestion.core import LinkAdmission, LinkFilters, SpecRules, admit_links, compile_rules
 from strider.urls import origin_of, url_hash, url_key_of
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.events import (
     CrawlSpecDeclared,
     PageRejected,
@@ -27,6 +26,7 @@ from strider.contracts.generated.topics import (
 from strider.contracts.ids import key_fingerprint, seen_scope
 from strider.contracts.multipart_pages import MORE_PARTS_HEADERS, closing_headers
 from strider.contracts.partitioning import shard_of_host
+from strider.contracts.specs.crawl_specs import spec_from_seed
 from strider.frontier.models import RefusedFingerprint
 from strider.link_ingestion.topology import PAGES_GROUP, SEEDS_GROUP
 from strider.messaging.inprocess import simulate

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from structlog.testing import capture_logs
 
-from strider.contracts.crawl_specs import effective_depth
 from strider.contracts.generated.topics import FRONTIER, HOSTS
+from strider.contracts.specs.crawl_specs import effective_depth
 from strider.messaging.inprocess import simulate
 from strider.scheduler import log_events
 from strider.scheduler.loops.release import RESERVE_DIVISOR

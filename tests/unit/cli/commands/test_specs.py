@@ -15,9 +15,9 @@ from strider.cli.seeds.spec_files import InvalidSettings
 from strider.cli.seeds.spec_reference import field_references, reference_table
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.contracts.crawl_specs import changed_settings, spec_from_seed
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.generated.topics import CRAWL_SPECS, SCHEMAS
+from strider.contracts.specs.crawl_specs import changed_settings, spec_from_seed
 from strider.contracts.specs.fields import FIELD_READERS, PLANNED_FIELDS
 from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus, simulate
 

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from strider.contracts import DecodeError
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.contracts.crawl_specs import (
+from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
+from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.contracts.specs.crawl_specs import (
     SpecLayer,
     canonical_spec,
     changed_settings,
@@ -20,8 +22,6 @@ from strider.contracts.crawl_specs import (
     spec_from_seed,
     spec_id,
 )
-from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
-from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.contracts.specs.fields import conflict_fault
 from strider.contracts.specs.settings import (
     MAX_SPEC_BYTES,

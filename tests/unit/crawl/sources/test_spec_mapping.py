@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.crawl_specs import spec_id
 from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, SourceSaved
+from strider.contracts.specs.crawl_specs import spec_id
 from strider.crawl.sources.spec_mapping import (
     DEFAULTS,
     SOURCE_SETTINGS,

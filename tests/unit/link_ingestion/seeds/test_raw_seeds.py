@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strider.contracts.crawl_specs import changed_settings
 from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.owner_signature import SenderRole
 from strider.contracts.seed_limits import SEED_RANGES
+from strider.contracts.specs.crawl_specs import changed_settings
 from strider.contracts.specs.fields import FIELD_READERS, PLANNED_FIELDS
 from strider.contracts.specs.settings import settings_text
 from strider.link_ingestion.__main__ import raw_seed_limits

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.owner_signature import SenderRole
+from strider.contracts.specs.crawl_specs import spec_from_seed
 from strider.link_ingestion.core import (
     AcceptedSeed,
     LinkItem,

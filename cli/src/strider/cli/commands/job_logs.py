@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 from strider.cli.api.connection import open_api
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import ApiToken, ApiUrl, AsJsonLines
-from strider.cli.output import counted, fail, print_status, print_text
+from strider.cli.output import counted, fail, json_text, print_status, print_text
 
 from .run_logs import Download, Follow, Lines
 
@@ -67,7 +66,7 @@ def _lines(
 def _text(line: dict[str, Any], *, as_json: bool) -> str:
     from strider.storage.run_logs.plain_text import line_text  # noqa: PLC0415  # as above
 
-    text = json.dumps({name: value for name, value in line.items() if name != "id"})
+    text = json_text({name: value for name, value in line.items() if name != "id"})
     return text if as_json else line_text(text)
 
 
@@ -77,7 +76,7 @@ def _download(lines: Iterator[dict[str, Any]], path: Path) -> None:
     try:
         with path.open("x", encoding="utf-8") as file:
             for line in (*([first] if first is not None else ()), *lines):
-                file.write(json.dumps(line) + "\n")
+                file.write(json_text(line) + "\n")
                 count += 1
     except OSError as failure:
         fail(f"--download: {path}: {failure.strerror}", CommandExit.USAGE)

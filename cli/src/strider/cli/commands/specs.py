@@ -23,9 +23,9 @@ from strider.cli.seeds.spec_reference import FieldReference, field_references
 from strider.contracts import DecodeError
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.contracts.crawl_specs import SpecLayer, changed_settings, combine_layers
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.generated.topics import CRAWL_SPECS
+from strider.contracts.specs.crawl_specs import SpecLayer, changed_settings, combine_layers
 from strider.contracts.specs.fields import conflict_fault
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.messaging.compacted_table import CompactedTableReader

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from strider.cli.typed_urls import BadTypedUrl, TypedUrl, read_url
-from strider.contracts.crawl_specs import spec_id
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
+from strider.contracts.specs.crawl_specs import spec_id
 from strider.urls import InvalidPattern, compile_patterns
 
 JOB_ID = "crawl"

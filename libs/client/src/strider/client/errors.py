@@ -40,7 +40,7 @@ class UnexpectedResponse(ClientError):
 
 
 @dataclass(frozen=True, slots=True)
-class FieldFault:
+class RefusedField:
     """One field that was refused."""
 
     field: str
@@ -58,11 +58,11 @@ class ProblemFacts:
     """Those that RFC 9457 does not name, such as `errors` and `allowed`."""
 
     @property
-    def faults(self) -> tuple[FieldFault, ...]:
+    def faults(self) -> tuple[RefusedField, ...]:
         """Return the refused fields."""
         errors = self.members.get("errors")
         return tuple(
-            FieldFault(str(each.get("field", "")), str(each.get("detail", "")))
+            RefusedField(str(each.get("field", "")), str(each.get("detail", "")))
             for each in (errors if isinstance(errors, list) else ())
             if isinstance(each, dict)
         )
@@ -81,7 +81,7 @@ class ApiProblem(ClientError):
         return self.facts.status
 
     @property
-    def faults(self) -> tuple[FieldFault, ...]:
+    def faults(self) -> tuple[RefusedField, ...]:
         """Fields of the request that were refused."""
         return self.facts.faults
 

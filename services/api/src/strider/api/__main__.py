@@ -64,9 +64,8 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
     """Build the service definition. The API serves before its dependencies respond, and reports them."""
     settings = process.settings
     _require_secret(settings)
-    publisher = EventPublisher(
-        process.bus, process.codec, service="api", shards=settings.run.shards, clock=process.clock
-    )
+    shards = settings.run.shards
+    publisher = EventPublisher(process.bus, process.codec, service="api", shards=shards, clock=process.clock)
     owner_key = settings.owner.key.get_secret_value()
     if not owner_key:
         logger("api").emit(log_events.OWNER_KEY_MISSING)
@@ -81,7 +80,7 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
     sources = build_source_services(process, publisher, postgres, redis)
     commands = KafkaRunCommands(publisher, process.clock)
     parts = _parts(process, seeds, postgres=postgres, redis=redis, runs=(commands, runs), sources=sources)
-    app = build_app(replace(parts, live=live))
+    app, ends = build_app(replace(parts, live=live)), (postgres.close, redis.close)
     server = HttpServer(app, host=settings.host, port=settings.port, limits=_connection_limits(settings))
 
     async def serve() -> None:
@@ -92,17 +91,12 @@ def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
         produces=PRODUCES,
         dependencies=(
             Dependency("postgres", postgres.ping),
-            # Lease recovery, counts of runs and requests with an Idempotency-Key need it; but the health
-            # route reports it.
-            Dependency("redis", redis.ping, is_vital=False),
+            Dependency("redis", redis.ping, is_vital=False),  # seeds and lists do without it
         ),
         connect=(server.start,),
         background=(serve, runs.run, *sources.background),
         objects=objects,
-        close=(
-            *(end_streams, server.close, runs.close, *sources.close),
-            *(publisher.close, postgres.close, redis.close),
-        ),
+        close=(end_streams, server.close, runs.close, *sources.close, publisher.close, *ends),
     )
 
 

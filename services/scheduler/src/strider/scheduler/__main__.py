@@ -58,23 +58,17 @@ def build(process: ServiceContext[SchedulerSettings]) -> ServiceDefinition:
         _log.emit(log_events.ROBOTS_TXT_IGNORED)
     redis = connect(redis_options(settings.redis))
     journal = RunLog(_log, clock=clock)
-    postgres = Postgres(
-        PostgresOptions(settings.postgres.dsn.get_secret_value(), application="strider-scheduler"),
-        clock=clock,
-        chance=process.chance,
-    )
+    options = PostgresOptions(settings.postgres.dsn.get_secret_value(), application="strider-scheduler")
+    postgres = Postgres(options, clock=clock, chance=process.chance)
     ports, close_ports = open_ports(process, redis, postgres, journal)
     scheduler = Scheduler(ports, options=options_of(settings))
     closing = RunLogLoop(journal, _log, counts=scheduler.run_counts, shards=settings.run.shards, clock=clock)
     logs = RedisRunLogs(redis)
     libraries = FunctionLibraryCollector(redis, own=library_name(), prefix=LIBRARY_PREFIX, clock=clock)
     objects = open_configured_objects(settings.objects, clock=clock)
+    archive = None if objects is None else RunLogArchive(objects)
     archiving = RunLogArchiveLoop(
-        logs,
-        None if objects is None else RunLogArchive(objects),
-        has_ended=scheduler.has_proven_end,
-        clock=clock,
-        keep_days=settings.keep_logs_days,
+        logs, archive, has_ended=scheduler.has_proven_end, clock=clock, keep_days=settings.keep_logs_days
     )
     return ServiceDefinition(
         (

@@ -76,16 +76,8 @@ from .options import SchedulerOptions
 
 CONSUMES: Final = (LINKS_DISCOVERED, FETCHES_COMPLETED, PAGES_SETTLED)
 PRODUCES: Final = (
-    ADAPTIVE_STATE,
-    CRAWL_SPECS,
-    FETCH_REQUESTS,
-    FRONTIER,
-    HOSTS,
-    JOB_COMMANDS,
-    JOB_EVENTS,
-    LINKS_DISCOVERED,
-    SEEDS_OWNED,
-    URLS_DECIDED,
+    *(ADAPTIVE_STATE, CRAWL_SPECS, FETCH_REQUESTS, FRONTIER, HOSTS),
+    *(JOB_COMMANDS, JOB_EVENTS, LINKS_DISCOVERED, SEEDS_OWNED, URLS_DECIDED),
 )
 DEAD_LETTERS: Final = SCHEDULER_DLQ
 
@@ -130,6 +122,9 @@ class Scheduler:
             meter=ports.meter,
             clock=ports.clock,
         )
+
+    def _create_shard_owner(self, options: SchedulerOptions) -> None:
+        ports = self._ports
         self._backpressure = BackpressureMonitor(
             ports.backlog_source,
             shards=options.shards,
@@ -137,9 +132,6 @@ class Scheduler:
             meter=ports.meter,
             clock=ports.clock,
         )
-
-    def _create_shard_owner(self, options: SchedulerOptions) -> None:
-        ports = self._ports
         self._rebuilder = ShardRebuilder(
             working_set=ports.working_set,
             log_reader=ports.log_reader,

@@ -15,13 +15,13 @@ from typing import Any, Final
 
 from strider.contracts import DecodeError
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.contracts.crawl_specs import effective_depth, spec_id
 from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, SourceSaved
 from strider.contracts.generated.topics import CRAWL_SPECS
 from strider.contracts.partitioning import registrable_domain
 from strider.contracts.seed_limits import spec_range_error
 from strider.contracts.seeds import parse_json_event
+from strider.contracts.specs.crawl_specs import effective_depth, spec_id
 from strider.urls import InvalidPattern, compile_patterns, host_of
 
 DEFAULTS: Final = CrawlSpecDeclared(crawl_spec_id="")

@@ -11,11 +11,11 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.owner_signature import SenderRole
 from strider.contracts.seed_names import job_id_of_seed, name_fault
+from strider.contracts.specs.crawl_specs import spec_from_seed
 from strider.contracts.specs.fields import conflict_fault
 from strider.contracts.specs.settings import settings_fault
 from strider.politeness import header_fault, personal_headers

@@ -13,10 +13,10 @@ from ipaddress import ip_address
 from itertools import chain
 from typing import Final
 
-from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.enums import RequestKind, Scope
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.seed_names import LIMIT_FIELDS
+from strider.contracts.specs.crawl_specs import spec_from_seed
 from strider.politeness import personal_headers
 from strider.urls import RefusedUrl, host_of, to_wire_url
 

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.enums import DecisionReason, LinkVia, RequestKind
 from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import CrawlSpecDeclared, JobEvent, SeedSubmitted
@@ -34,6 +33,7 @@ from strider.contracts.seed_limits import (
     spec_range_error,
 )
 from strider.contracts.seed_names import MAX_NAME_CHARS, name_fault, names_of_seed, refused_names
+from strider.contracts.specs.crawl_specs import spec_from_seed
 from strider.contracts.specs.fields import conflict_fault
 from strider.contracts.specs.settings import settings_fault
 from strider.politeness import HeaderRefused, ProtectHeaders, header_fault, refuse_clear_values

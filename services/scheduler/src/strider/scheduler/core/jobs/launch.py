@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
-from strider.contracts.crawl_specs import effective_depth, spec_id
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted, SourceSaved
 from strider.contracts.numbered_seeds import SeedNumber
 from strider.contracts.partitioning import registrable_domain
 from strider.contracts.seed_limits import spec_range_error
+from strider.contracts.specs.crawl_specs import effective_depth, spec_id
 from strider.jobs.models import Job, Launch
 from strider.politeness import HeaderRefused, refuse_clear_values
 from strider.urls import RefusedUrl, host_of, origin_of, to_wire_url, url_key_of

@@ -14,9 +14,10 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
-from .generated.events import CrawlSpecDeclared, SeedSubmitted
-from .seed_limits import DEFAULT_DEPTH, MAX_DEPTH
-from .specs.settings import read_settings
+from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
+from strider.contracts.seed_limits import DEFAULT_DEPTH, MAX_DEPTH
+
+from .settings import read_settings
 
 _UNHASHED_FIELDS: Final = frozenset({"crawl_spec_id", "labels"})
 """Fields that the hash does not cover: the id itself, and descriptive labels."""
