@@ -29,8 +29,8 @@ SHARDS = 12
 DESIGN = [
     # name, key, partitioned by, cleanup, retention in days, writers (planned)
     ("seeds-submitted", "host of url", "key", "delete", 30, "anyone person api"),
-    ("seeds-owned", "host of url", "key", "delete", 30, "person api (scheduler)"),
-    ("sources", "source_id", "key", "compact", None, "person (api)"),
+    ("seeds-owned", "host of url", "key", "delete", 30, "person api scheduler"),
+    ("sources", "source_id", "key", "compact", None, "api person"),
     ("crawl-specs", "crawl_spec_id", "key", "compact", None, "link-ingestion scheduler person"),
     ("schemas", "fingerprint", "key", "compact", None, " ".join((*SERVICES, *EXAMPLE_SERVICES))),
     ("links-discovered", "shard", "explicit", "delete", 7, "link-ingestion scheduler"),
@@ -45,9 +45,9 @@ DESIGN = [
     ("pages-settled", "group", "shard", "delete", 7, "link-ingestion"),
     ("frontier", "job_id/url_key", "shard", "compact", None, "scheduler"),
     ("hosts", "origin or group", "shard", "compact", None, "scheduler"),
-    ("adaptive-state", "source_id", "shard", "compact", None, "(scheduler)"),
+    ("adaptive-state", "source_id", "shard", "compact", None, "scheduler"),
     ("urls-decided", "url_key", "key", "delete", 30, "link-ingestion scheduler (validator)"),
-    ("job-commands", "event_id", "key", "compact", None, "scheduler person link-ingestion (api)"),
+    ("job-commands", "event_id", "key", "compact", None, "scheduler person link-ingestion api"),
     ("job-events", "job_id or group", "key", "delete", 30, "scheduler"),
     *((f"{name}-dlq", "key", "key", "delete", 30, "runtime") for name in (*SERVICES, *EXAMPLE_SERVICES)),
     ("echo-requests", "host", "shard", "delete", 1, "anyone"),

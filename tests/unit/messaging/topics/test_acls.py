@@ -97,14 +97,14 @@ def test_link_ingestion_sees_the_commits_that_hold_back_raw_seeds() -> None:
     )
 
 
-def test_only_owners_tools_may_write_seeds_of_owners() -> None:
+def test_only_owners_of_the_key_may_write_seeds_of_owners() -> None:
     found = {
         acl.principal
         for acl in declared_acls(CORE)
         if (acl.name, acl.operation) == (SEEDS_OWNED.name, AclOperation.WRITE)
     }
 
-    assert found == {"User:strider-person", "User:strider-api"}
+    assert found == {"User:strider-person", "User:strider-api", "User:strider-scheduler"}
 
 
 def test_insights_has_the_topic_of_its_table() -> None:
