@@ -40,8 +40,16 @@ LastEventId = Annotated[
         max_length=60, description="Id of the last event that the client has; the stream continues after it."
     ),
 ]
+_TEXT: Final = {"type": "string"}
 EVENT_STREAM: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"description": "Server-Sent Events.", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}},
+    200: {
+        "description": "Server-Sent Events, each with these fields.",
+        "content": {
+            MEDIA_TYPE: {
+                "schema": {"type": "object", "properties": dict.fromkeys(("id", "event", "data"), _TEXT)}
+            }
+        },
+    },
     **problems(401, 404, 422, 503),
 }
 
