@@ -22,6 +22,7 @@ from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.topics import PAGES_FETCHED
 from strider.parser.adapters.workers.pool import ParserWorkerPool
 from strider.parser.adapters.workers.worker import WorkerConfig
+from strider.parser.core import PageOptions
 from strider.runtime.clocks import SystemClock
 from tests.bench.measure import Row, resident_mib
 from tests.unit.parser.pages import ARecord, a_page
@@ -83,7 +84,7 @@ async def _read(count: int) -> _Peaks:
         for number in left:
             body, event = next(pages)
             page = _CODEC.decode(PAGES_FETCHED, event)
-            await parsers.parse(page, ARecord(event), body, extraction=ExtractionLevel.MAIN.value)
+            await parsers.parse(page, ARecord(event), body, options=PageOptions(ExtractionLevel.MAIN.value))
             if number % LOOK_EVERY == 0:
                 peaks.look()
 

@@ -88,7 +88,7 @@ def bare(count: int) -> float:
     page, read = _CODEC.decode(PAGES_FETCHED, event), make_reader(ParseLimits())
     begin = time.process_time()
     for _ in range(count):
-        read(page, body, LEVEL)
+        read(page, body, PageOptions(LEVEL))
     return (time.process_time() - begin) / count
 
 
@@ -110,7 +110,9 @@ def _whole_worker(read: PageReader, count: int) -> float:
     begin = time.thread_time()
     for _ in range(count):
         page = _CODEC.decode(PAGES_FETCHED, event)
-        _CODEC.encode(PAGES_PARSED, fit_event(read(page, page.body, LEVEL), may_store=False).event)
+        _CODEC.encode(
+            PAGES_PARSED, fit_event(read(page, page.body, PageOptions(LEVEL)), may_store=False).event
+        )
     return (time.thread_time() - begin) / count
 
 

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
 
-from strider.contracts.generated.enums import EntryReason
+from strider.contracts.generated.enums import EntryReason, RequestKind
 from strider.frontier.models import RunEntryCounts
 from strider.frontier.ports import ShardNotReady
 from strider.messaging.errors import ShardFenced, Unavailable
@@ -90,7 +90,8 @@ class _Tally:
         self.jobs.add(entry.template.job_id)
         if (began_ms := entry.discovered_at_ms) and not 0 < self.began_ms < began_ms:
             self.began_ms = began_ms
-        if entry.seed_token and reason in SETTLED_REASONS and (entry.raw_hash or entry.text_hash):
+        is_start_page = entry.seed_token and entry.template.kind == RequestKind.PAGE
+        if is_start_page and reason in SETTLED_REASONS and (entry.raw_hash or entry.text_hash):
             self.start_pages.add(StartPage(entry.url_key.decode(), entry.raw_hash, entry.text_hash))
 
     def total(self) -> RunTally:

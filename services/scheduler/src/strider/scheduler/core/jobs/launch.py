@@ -1,7 +1,8 @@
 """Plan of a launch: the crawl spec, the seeds and the closing message of a job's run.
 
-    spec       the settings of the source, replaced by those that the job sets
-    seeds      the URL of the job; where that is the source's URL, the further start URLs of the source, too
+    spec       the settings of the job before those of the source (`strider.crawl.sources.spec_mapping`)
+    seeds      the URL of the job; where that is the source's URL, the further start URLs of the source, too;
+               feeds and sitemaps of the source
     closing    no more seeds of the run come
 
 Everything follows from job, execution and source, and the seeds have the number of the run, so a launch that
@@ -10,24 +11,28 @@ is published again is a repeat. Knows no topic and no store.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted, SourceSaved
 from strider.contracts.numbered_seeds import SeedNumber
-from strider.contracts.partitioning import registrable_domain
-from strider.contracts.seed_limits import spec_range_error
-from strider.contracts.specs.crawl_specs import effective_depth, spec_id
+from strider.contracts.specs.crawl_specs import spec_id
+from strider.crawl.sources.spec_mapping import InvalidSetting, spec_of_source
+from strider.crawl.sources.spec_mapping import start_urls as source_start_urls
 from strider.jobs.models import Job, Launch
 from strider.politeness import HeaderRefused, refuse_clear_values
-from strider.urls import RefusedUrl, host_of, origin_of, to_wire_url, url_key_of
+from strider.urls import RefusedUrl, origin_of, to_wire_url, url_key_of
 
 SUBMITTED_BY: Final = "scheduler"
 
-_SPEC_FIELDS: Final = frozenset(field.name for field in fields(CrawlSpecDeclared)) - {"crawl_spec_id"}
-_DEFAULT_SPEC: Final = CrawlSpecDeclared(crawl_spec_id="")
 _DEFAULT_PRIORITY: Final = 2
+_FIELDS: Final = {
+    RequestKind.PAGE: "start_urls",
+    RequestKind.FEED: "feed_urls",
+    RequestKind.SITEMAP: "sitemap_urls",
+}
 
 
 class LaunchFault(Exception):
@@ -48,8 +53,8 @@ def plan_launch(launch: Launch, source: SourceSaved | None) -> LaunchPlan:
     """Return the plan of a claimed execution; raises LaunchFault."""
     job, execution = launch
     source = _require_source(job, source)
-    urls = start_urls(job, source)
-    spec = spec_of_job(job, source, urls)
+    starts = start_urls(job, source)
+    spec = spec_of_job(job, source, (url for url, _ in starts))
     names: dict[str, Any] = {
         "job_id": job.job_id,
         "execution_id": execution.execution_id,
@@ -61,12 +66,13 @@ def plan_launch(launch: Launch, source: SourceSaved | None) -> LaunchPlan:
     seeds = tuple(
         SeedSubmitted(
             url=url,
+            kind=kind,
             source_id=source.source_id,
             seed_id=number.seed_id,
             priority=source.priority if 0 <= source.priority <= 3 else _DEFAULT_PRIORITY,  # noqa: PLR2004  # the range of priorities
             **names,
         )
-        for url in urls
+        for url, kind in starts
     )
     return LaunchPlan(execution.execution_id, spec, seeds, SeedSubmitted(url="", close=True, **names))
 
@@ -83,14 +89,18 @@ def _require_source(job: Job, source: SourceSaved | None) -> SourceSaved:
     return source
 
 
-def start_urls(job: Job, source: SourceSaved) -> tuple[str, ...]:
-    """Return the start URLs of a job, each once; raises LaunchFault for one that cannot be requested."""
-    own = job.url or source.url
-    key = _key_of(own, "url")
-    found = {key: own}
-    if job.url == source.url or key == _key_or_none(source.url):
-        for url in source.start_urls:
-            found.setdefault(_key_of(url, f"start_urls of the source {source.source_id!r}"), url)
+def start_urls(job: Job, source: SourceSaved) -> tuple[tuple[str, RequestKind], ...]:
+    """Return what a run starts from, each once; raises LaunchFault for a URL that cannot be requested.
+
+    A job of the source's own URL starts from all start URLs of the source, any other job from its URL alone.
+    Feeds and sitemaps of the source come with both.
+    """
+    other = job.url if job.url and _key_of(job.url, "url") != _key_or_none(source.url) else ""
+    found: dict[str, tuple[str, RequestKind]] = {}
+    for url, kind in source_start_urls(source, url=other):
+        is_own = kind is RequestKind.PAGE and url in {job.url, source.url}
+        field = "url" if is_own else f"{_FIELDS[kind]} of the source {source.source_id!r}"
+        found.setdefault(_key_of(url, field), (url, kind))
     return tuple(found.values())
 
 
@@ -106,48 +116,14 @@ def _key_or_none(url: str) -> str | None:
     return None if isinstance(wire, RefusedUrl) else url_key_of(wire)
 
 
-def spec_of_job(job: Job, source: SourceSaved, urls: tuple[str, ...]) -> CrawlSpecDeclared:
-    """Return the crawl spec: each setting of the job before that of the source; raises LaunchFault."""
-    settings = {**dict(source_settings(source, urls)), **_checked(job.crawl_settings)}
+def spec_of_job(job: Job, source: SourceSaved, urls: Iterable[str]) -> CrawlSpecDeclared:
+    """Return the crawl spec, as `strider explain --source --job` shows it; raises LaunchFault."""
     try:
-        settings["headers"] = refuse_clear_values(settings.get("headers", {}), map(origin_of, urls))
+        spec = spec_of_source(source, job.crawl_settings)
+        headers = refuse_clear_values(spec.headers, map(origin_of, urls))
+    except InvalidSetting as fault:
+        raise LaunchFault(f"crawl_settings.{fault}") from fault
     except HeaderRefused as failure:
         raise LaunchFault(str(failure)) from failure
-    spec = replace(_DEFAULT_SPEC, **settings)
-    if fault := spec_range_error(spec):
-        raise LaunchFault(f"crawl_settings.{fault}")
+    spec = replace(spec, headers=headers)
     return replace(spec, crawl_spec_id=spec_id(spec))
-
-
-def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
-    for name in settings:
-        if name not in _SPEC_FIELDS:
-            raise LaunchFault(f"crawl_settings.{name}: there is no such setting of a crawl spec")
-    return {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in settings.items()
-        if value is not None
-    }
-
-
-def source_settings(source: SourceSaved, urls: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """Yield the settings of a crawl spec that a source makes."""
-    domains = [name for each in source.domains if (name := each.strip().lower().strip("."))]
-    yield "hosts", tuple(name for name in domains if registrable_domain(name) != name)
-    yield "domains", tuple(name for name in domains if registrable_domain(name) == name)
-    yield "scope", source.scope
-    yield "max_depth", effective_depth(source.max_depth)
-    yield "include", source.include
-    yield "exclude", source.exclude
-    yield "delay_seconds", source.delay_seconds
-    yield "extraction", source.extraction
-    yield "parser", source.parser
-    yield "max_pages", source.max_pages
-    yield "change_basis", source.change_basis
-    yield "max_in_flight_per_group", max(1, source.max_concurrent_requests)
-    yield "headers", dict(source.headers)
-    yield "priority", min(_DEFAULT_SPEC.priority, source.priority)
-    yield "recrawl_seconds", source.crawl_frequency_seconds
-    yield "adaptive", source.adaptive_scheduling
-    if source.insecure_tls:
-        yield "insecure_tls_hosts", tuple(dict.fromkeys(map(host_of, urls)))
