@@ -98,6 +98,7 @@ def test_equal_logs_are_equal_archives() -> None:
 @pytest.mark.parametrize(
     "content",
     [b"", b"x", gzip.compress(b""), gzip.compress(b"{}\n"), gzip.compress(b"[]\n"), gzip.compress(b"1\n{}")],
+    ids=["empty", "no gzip", "no line", "no head", "a list", "a number"],
 )
 def test_an_archive_that_is_none_is_refused(content: bytes) -> None:
     with pytest.raises(ObjectCorrupt):
