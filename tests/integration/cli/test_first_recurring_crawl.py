@@ -29,18 +29,20 @@ def command_lines() -> list[str]:
 
 @pytest.mark.req("S1.20.1", part="a first recurring crawl, by its commands")
 async def test_every_command_of_the_page_works(strider: Command, job_store: JobStore) -> None:
-    """In the order of the page, with the id of the job that it creates."""
-    job, seen = "", list[str]()
+    """In the order of the page, with the ids of the source and the job that it creates."""
+    ids, seen = {"SOURCE": "", "JOB": ""}, list[str]()
     for line in command_lines():
         words = shlex.split(line)[1:]
         if words[0] in OF_THE_STACK:
             continue
         is_refused = line == REFUSED and REFUSED in seen
         seen.append(line)
-        result = await strider.run(*(job if word == "JOB" else word for word in words))
+        result = await strider.run(*(ids.get(word, word) for word in words))
         assert result.exit_code == (1 if is_refused else 0), (line, result.output)
+        if words[:2] == ["sources", "add"]:
+            (ids["SOURCE"],) = re.findall(r"^added example: (\S+), version 1$", result.stdout, re.MULTILINE)
         if words[:2] == ["jobs", "create"]:
-            job = result.stdout.split()[1]
+            ids["JOB"] = result.stdout.split()[1]
             assert re.fullmatch(r"job \S+ is scheduled; next run [\d: -]+\n", result.stdout)
         if is_refused:
             assert "cannot resume; allowed now: pause, cancel, force_run" in result.stderr
@@ -48,7 +50,7 @@ async def test_every_command_of_the_page_works(strider: Command, job_store: JobS
     assert {line.split()[2] for line in seen if " jobs " in line} == {
         *("create", "list", "show", "runs", "edit", "run", "pause", "resume", "cancel", "delete")
     }
-    assert await job_store.get(job) is None
+    assert await job_store.get(ids["JOB"]) is None
 
 
 async def test_a_job_of_a_missing_source_names_it(strider: Command, job_store: JobStore) -> None:

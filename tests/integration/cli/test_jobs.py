@@ -56,6 +56,8 @@ async def strider(topics: str, start: Start, database: str, redis_url: str, tmp_
         "STRIDER_API_URL": await url_of(process),
         "STRIDER_API_CLIENT_TOKEN": access_token(),
         "STRIDER_HOME": str(tmp_path / "home"),
+        "POSTGRES_DSN": database,
+        "KAFKA_BOOTSTRAP_SERVERS": topics,
         "COLUMNS": "200",
     }
 

@@ -20,6 +20,7 @@ from .world import JSON, KEY, World, client_of, problem_of
 ADMINS_ROUTES = {
     ("POST", "/api/v1/frontier/recover"),
     ("POST", "/api/v1/scheduler/rebalance"),
+    ("DELETE", "/api/v1/jobs/{job_id}"),
     ("POST", "/api/v1/admin/sync-enabled-sources"),
     ("DELETE", "/api/v1/sources/{source_id}"),
 }

@@ -37,6 +37,7 @@ BAD = [
     ("metadata", {"a": "\x00"}),
     ("metadata", {"a": "\ud800"}),
     ("metadata", {"a": "x" * 10_000_000}),
+    ("metadata", {"a": [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}),
     ("crawl_settings", "depth"),
 ]
 
@@ -88,3 +89,21 @@ def test_a_change_of_an_unknown_field_is_refused_by_name() -> None:
 def test_a_page_has_bounds(limit: int) -> None:
     with pytest.raises(InvalidJobField, match=r"^limit: "):
         check_limit(limit)
+
+
+@pytest.mark.parametrize(
+    ("settings", "field", "detail"),
+    [
+        ({"max_dept": 2}, "crawl_settings.max_dept", "did you mean 'max_depth'"),
+        ({"max_depth": 99}, "crawl_settings.max_depth", "expected 0 to 10"),
+        ({"headers": {"Cookie": "sid=1"}}, "crawl_settings.headers", "Cookie is a personal header"),
+    ],
+)
+def test_settings_that_no_run_can_have_are_refused_when_they_are_saved(
+    settings: dict[str, Any], field: str, detail: str
+) -> None:
+    with pytest.raises(InvalidJobField) as refused:
+        check_change({"crawl_settings": settings})
+
+    assert refused.value.field == field
+    assert detail in str(refused.value)

@@ -98,9 +98,12 @@ def test_names_of_a_source_are_hosts_or_whole_domains() -> None:
         ({"max_depth": 99}, "max_depth", "expected 0 to 10"),
         ({"max_tries": 9_999}, "max_tries", "expected 0 to 1000"),
         ({"scope": "all"}, "scope", "any, domain, host, listed"),
-        ({"crawl_spec_id": "x"}, "crawl_spec_id", "cannot be set"),
+        ({"crawl_spec_id": "x"}, "crawl_spec_id", "unknown"),
+        ({"schemes": ["ftp"]}, "schemes", "expected http or https"),
+        ({"rendering": "always"}, "rendering", "no renderer yet"),
+        ({"headers": {"Host": "x"}}, "headers", "Host is set by the crawler"),
+        ({"hosts": ["A b"]}, "hosts", "expected the name of a host"),
         ({"include": [f"a{n}" for n in range(40)]}, "include", ""),
-        ({"labels": object()}, "labels", "not a JSON value"),
     ],
 )
 def test_a_wrong_setting_of_a_job_is_refused_by_name(

@@ -48,11 +48,16 @@ class TopicFeed(Generic[T]):
 
     async def read_to_end(self) -> Sequence[T]:
         """Return all records up to the current end that were not returned yet."""
-        reader = await self._opened()
+        reader, first = await self._opened(), self._next
         end = (await reader.end_offsets([self._where]))[self._where]
         values: list[T] = []
-        while await reader.position(self._where) < end:
-            values += await self._poll(reader)
+        try:
+            while await reader.position(self._where) < end:
+                values += await self._poll(reader)
+        except BaseException:
+            self._next = first  # nothing was returned: the next call begins here again
+            await self.close()
+            raise
         return values
 
     async def close(self) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from strider.crawl.sources.spec_mapping import InvalidSetting, job_settings
+from strider.politeness import parse_encrypted, personal_headers
 from strider.urls import RefusedUrl, to_wire_url
 
 from .errors import InvalidJobField
@@ -18,6 +20,8 @@ MAX_TEXT_CHARS: Final = 200
 MAX_JSON_BYTES: Final = 65_536
 MAX_RETRIES: Final = 100
 MAX_PAGE: Final = 1_000
+MAX_NESTING: Final = 32
+"""Of objects and lists within each other: readers of JSON have limits of their own."""
 
 _JOB_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _RESERVED: Final = re.compile(r"adhoc(?:$|[-.])|raw[-.]")
@@ -84,6 +88,8 @@ def _check_field(name: str, value: Any) -> None:
         _check_number(name, value, least=1, most=RETRY_CAP_SECONDS)
     elif name in {"crawl_settings", "metadata"}:
         _check_object(name, value)
+        if name == "crawl_settings":
+            _check_settings(value)
 
 
 def _check_url(value: Any) -> None:
@@ -112,6 +118,8 @@ def _check_number(name: str, value: Any, *, least: int, most: int) -> None:
 def _check_object(name: str, value: Any) -> None:
     if not isinstance(value, Mapping):
         raise InvalidJobField(name, "it must be an object")
+    if _is_nested_beyond(value, MAX_NESTING):
+        raise InvalidJobField(name, f"it is nested more than {MAX_NESTING} times")
     try:
         text = json.dumps(dict(value), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -120,3 +128,30 @@ def _check_object(name: str, value: Any) -> None:
         raise InvalidJobField(name, "it contains a character that cannot be stored")
     if (size := len(text.encode())) > MAX_JSON_BYTES:
         raise InvalidJobField(name, f"it has {size} bytes, the limit is {MAX_JSON_BYTES}")
+
+
+def _check_settings(value: Mapping[str, Any]) -> None:
+    """Refuse settings that no run can have, and personal headers, which would be stored clear."""
+    try:
+        headers = job_settings(value).get("headers", {})
+    except InvalidSetting as fault:
+        raise InvalidJobField(f"crawl_settings.{fault.field}", fault.detail) from None
+    if clear := [name for name in personal_headers(headers) if parse_encrypted(headers[name]) is None]:
+        raise InvalidJobField(
+            "crawl_settings.headers",
+            f"{clear[0]} is a personal header: set it in the headers of the source, where it is encrypted",
+        )
+
+
+def _is_nested_beyond(value: Any, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit):
+        level = [
+            item
+            for each in level
+            if isinstance(each, (Mapping, list, tuple))
+            for item in (each.values() if isinstance(each, Mapping) else each)
+        ]
+        if not level:
+            return False
+    return any(isinstance(each, (Mapping, list, tuple)) for each in level)

@@ -7,22 +7,19 @@ sets is a mapping of fields of a crawl spec; what a source sets is named in its 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cache
 from typing import Any, Final
 
 from strider.contracts import DecodeError
-from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, SourceSaved
-from strider.contracts.generated.topics import CRAWL_SPECS
 from strider.contracts.partitioning import registrable_domain
 from strider.contracts.seed_limits import spec_range_error
-from strider.contracts.seeds import parse_json_event
 from strider.contracts.specs.crawl_specs import effective_depth, spec_id
-from strider.urls import InvalidPattern, compile_patterns, host_of
+from strider.contracts.specs.settings import parse_settings
+from strider.politeness import header_fault
+from strider.urls import InvalidPattern, compile_patterns, host_of, spec_scope_fault
 
 DEFAULTS: Final = CrawlSpecDeclared(crawl_spec_id="")
 """Settings that neither seed nor job nor source sets."""
@@ -102,14 +99,17 @@ def job_settings(document: Mapping[str, Any]) -> dict[str, Any]:
     Refuses unknown names, wrong types, words that are not in the list of their field, and numbers out of
     range: what would be wrong when the job runs is refused when it is saved.
     """
-    for name in document:
-        if name not in JOB_FIELDS:
-            _parse({name: document[name]}, name)  # the error suggests a name
-            raise InvalidSetting(name, "follows from the others and cannot be set")
-    settings = {name: _parse({name: value}, name) for name, value in document.items() if value is not None}
+    try:
+        parsed = parse_settings(document, place="")
+    except DecodeError as failure:
+        raise InvalidSetting(*_named(failure.detail)) from failure
+    settings: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in parsed.items()
+    }
     if "max_depth" in settings:
         settings["max_depth"] = effective_depth(settings["max_depth"])
-    if fault := spec_range_error(replace(DEFAULTS, **settings)):
+    fault = header_fault(settings.get("headers", {})) or spec_scope_fault(replace(DEFAULTS, **settings))
+    if fault:
         raise InvalidSetting(*_named(fault))
     return settings
 
@@ -186,25 +186,7 @@ def _insecure_hosts(source: SourceSaved, defaults: CrawlSpecDeclared) -> tuple[s
     return tuple(dict.fromkeys(names))
 
 
-def _parse(document: Mapping[str, Any], name: str) -> Any:
-    """Return one setting with the type that its field has; raises InvalidSetting."""
-    store = _schemas()
-    try:
-        text = json.dumps({**document, "crawl_spec_id": ""}, allow_nan=False).encode()
-        record = parse_json_event(text, store.current(CRAWL_SPECS.schema_name).node, store.value_lists)
-    except DecodeError as failure:
-        raise InvalidSetting(name, failure.detail.removeprefix(f"{name} ")) from failure
-    except (TypeError, ValueError, RecursionError) as failure:
-        raise InvalidSetting(name, "is not a JSON value") from failure
-    return getattr(CrawlSpecDeclared.from_record(record), name, None)
-
-
-@cache
-def _schemas() -> SchemaStore:
-    return SchemaStore.bundled()
-
-
 def _named(fault: str) -> tuple[str, str]:
     """Return the field and the rest of an error that begins with its field."""
     name, _, rest = fault.partition(" ")
-    return name, rest
+    return name.rstrip(":"), rest

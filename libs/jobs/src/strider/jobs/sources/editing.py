@@ -104,13 +104,17 @@ class SourceEditor:
         return source
 
     def _protected(self, source: SourceSaved) -> SourceSaved:
-        """Return a source whose personal headers are encrypted for the origins of its URLs."""
-        if not source.headers:
-            return source
-        urls = (source.url, *source.start_urls, *source.feed_urls, *source.sitemap_urls)
-        origins = tuple(dict.fromkeys(map(origin_of, urls)))
-        try:
-            return replace(source, headers=self.protect_headers(source.headers, origins))
-        except HeaderRefused as failure:
-            detail = str(failure).removeprefix("headers: ")
-            raise InvalidSource([FieldFault("headers", detail)]) from None
+        return protected_source(source, self.protect_headers)
+
+
+def protected_source(source: SourceSaved, protect_headers: ProtectHeaders) -> SourceSaved:
+    """Return a source whose personal headers are encrypted for its origins; raises InvalidSource."""
+    if not source.headers:
+        return source
+    urls = (source.url, *source.start_urls, *source.feed_urls, *source.sitemap_urls)
+    origins = tuple(dict.fromkeys(map(origin_of, urls)))
+    try:
+        return replace(source, headers=protect_headers(source.headers, origins))
+    except HeaderRefused as failure:
+        detail = str(failure).removeprefix("headers: ")
+        raise InvalidSource([FieldFault("headers", detail)]) from None

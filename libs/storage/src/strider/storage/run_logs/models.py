@@ -21,7 +21,9 @@ BEGINNING: Final = "0-0"
 LEVELS: Final = ("debug", "info", "warning", "error", "critical")
 """Levels, the least first."""
 
-_POSITION: Final = re.compile(r"\d{1,20}-\d{1,20}")
+_POSITION: Final = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
+_MAX_POSITION: Final = 2**64 - 1
+"""Of each number of a position in a stream of Redis."""
 
 _ID: Final = "id"
 
@@ -104,7 +106,7 @@ def level_rank(level: str) -> int:
 
 def is_position(text: str) -> bool:
     """Return whether a text is a position."""
-    return _POSITION.fullmatch(text) is not None
+    return _POSITION.fullmatch(text) is not None and max(position_key(text)) <= _MAX_POSITION
 
 
 def position_key(position: str) -> tuple[int, int]:

@@ -33,6 +33,7 @@ from .jobs import (
     command_routes,
     execution_routes,
     install_job_problems,
+    job_deletion_routes,
     job_routes,
     schedule_routes,
 )
@@ -118,6 +119,7 @@ def build_app(parts: ApiParts) -> FastAPI:
     app.include_router(frontier_routes(parts.leases))
     app.include_router(run_routes(parts.runs))
     app.include_router(job_routes(parts.jobs, parts.job_rules))
+    app.include_router(job_deletion_routes(parts.jobs))
     app.include_router(command_routes(parts.jobs, parts.run_commands))
     app.include_router(execution_routes(parts.jobs))
     app.include_router(schedule_routes(parts.jobs))

@@ -6,7 +6,7 @@ removed: its pages and its history remain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, Protocol
@@ -21,6 +21,7 @@ from strider.api.core import (
 )
 from strider.contracts.generated.events import SourceSaved
 from strider.crawl.sources.documents import InvalidSource, changed_source, document_of, new_source
+from strider.jobs.sources.editing import protected_source
 from strider.jobs.sources.models import (
     DuplicateSource,
     SourcePosition,
@@ -30,6 +31,7 @@ from strider.jobs.sources.models import (
     UnknownSource,
 )
 from strider.jobs.sources.sync import SourceSync
+from strider.politeness import ProtectHeaders, refuse_clear_values
 
 PAGE: Final = 500
 MAX_ATTEMPTS: Final = 5
@@ -84,6 +86,7 @@ class SourceImports:
         *,
         allow_private: bool,
         interval_minutes: int,
+        protect_headers: ProtectHeaders = refuse_clear_values,
     ) -> None:
         self._store = store
         self._sync = sync
@@ -92,6 +95,7 @@ class SourceImports:
         self._notify = notify
         self._allow_private = allow_private
         self._interval_minutes = interval_minutes
+        self._protect_headers = protect_headers
 
     async def __call__(self, *, is_dry_run: bool) -> dict[str, Any]:
         """Compare the source-manager, where there is one, with the record, and the record with the jobs.
@@ -176,9 +180,10 @@ class SourceImports:
             if stored is None:
                 document = {"interval_minutes": self._interval_minutes, **remote.document}
                 source = new_source(document, allow_private=self._allow_private)
-                source = replace(source, source_id=remote.source_id)
+                source = protected_source(replace(source, source_id=remote.source_id), self._protect_headers)
                 return ImportStep(ImportAction.ADD, remote.source_id, name, detail=source.url, change=source)
-            source = changed_source(stored, remote.document, allow_private=self._allow_private)
+            changed = changed_source(stored, remote.document, allow_private=self._allow_private)
+            source = protected_source(changed, self._protect_headers)
         except InvalidSource as failure:
             return ImportStep(ImportAction.SKIP, remote.source_id, name, detail=str(failure)[:500])
         if source == stored:
@@ -214,8 +219,12 @@ def _gone(source: SourceSaved) -> ImportStep:
 
 
 def _changes_text(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    names: Iterable[str] = (name for name in before if before[name] != after[name])
-    return ", ".join(f"{name}: {str(after[name])[:60]}" for name in names)
+    """Return the changed fields with their new values; of headers their names alone."""
+    names = (name for name in before if before[name] != after[name])
+    return ", ".join(
+        f"{name}: {', '.join(sorted(after[name])) if name == 'headers' else str(after[name])[:60]}"
+        for name in names
+    )
 
 
 async def _all_sources(store: SourceStore) -> Any:

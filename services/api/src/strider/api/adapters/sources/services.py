@@ -46,6 +46,7 @@ def build_source_services(
     sync = SourceSync(store, PostgresJobStore(postgres))
     manager = _manager(settings)
     now_ms = partial(epoch_ms, process.clock)
+    protect_headers = HeaderCipher(settings.headers.key.get_secret_value()).protect
     imports = SourceImports(
         store,
         sync,
@@ -54,6 +55,7 @@ def build_source_services(
         publication.notify,
         allow_private=settings.allow_private,
         interval_minutes=settings.source_manager.interval_minutes,
+        protect_headers=protect_headers,
     )
     events = SourceEvents(
         redis,
@@ -66,7 +68,7 @@ def build_source_services(
         store,
         now_ms,
         settings.allow_private,
-        HeaderCipher(settings.headers.key.get_secret_value()).protect,
+        protect_headers,
         publication.notify,
     )
     return SourceServices(

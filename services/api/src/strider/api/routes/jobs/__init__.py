@@ -5,7 +5,7 @@ from __future__ import annotations
 from .commands import RunCommands, command_routes
 from .executions import execution_routes
 from .problems import install_job_problems
-from .records import JobRules, job_routes
+from .records import JobRules, job_deletion_routes, job_routes
 from .schedule import schedule_routes
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "command_routes",
     "execution_routes",
     "install_job_problems",
+    "job_deletion_routes",
     "job_routes",
     "schedule_routes",
 ]

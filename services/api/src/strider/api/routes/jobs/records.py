@@ -10,7 +10,7 @@ from uuid import UUID, uuid5
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
 from strider.api import core
-from strider.api.routes.auth import USER
+from strider.api.routes.auth import ADMIN, USER
 from strider.api.routes.idempotency import HEADER, IdempotentRoute
 from strider.api.routes.pages import only
 from strider.api.routes.problem_details import ProblemError
@@ -166,10 +166,11 @@ def _add_record(router: APIRouter, store: JobStore, rules: JobRules) -> None:
         response.headers["ETag"] = etag_of(job.version)
         return job_response(job)
 
-    _add_deletion(router, store)
 
+def job_deletion_routes(store: JobStore) -> APIRouter:
+    """Build the route that deletes a job, for admins."""
+    router = APIRouter(tags=["jobs"], dependencies=[ADMIN])
 
-def _add_deletion(router: APIRouter, store: JobStore) -> None:
     @router.delete(
         "/api/v1/jobs/{job_id}",
         status_code=NO_CONTENT,
@@ -181,6 +182,8 @@ def _add_deletion(router: APIRouter, store: JobStore) -> None:
         if not await store.delete(known_id(job_id), now_ms=await store.now_ms()):
             raise UnknownJob(job_id)
         return Response(status_code=NO_CONTENT)
+
+    return router
 
 
 def job_id_of(subject: str, key: str) -> str:

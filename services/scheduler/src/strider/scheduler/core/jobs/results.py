@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from strider.contracts.generated.enums import ChangeBasis, EntryReason, JobState
+from strider.contracts.generated.enums import ChangeBasis, EntryReason, JobState, RequestKind
 from strider.contracts.generated.events import JobEvent, SourceSaved
 from strider.jobs.lifecycle import own_interval_seconds
 from strider.jobs.models import ExecutionResult, Job
@@ -65,10 +65,11 @@ def compared_run(job: Job, end: JobEvent, pages: StartPages, *, source: SourceSa
 
 
 def _expected_pages(job: Job, source: SourceSaved | None) -> int:
+    """Return how many start pages the run of a job has; its feeds and sitemaps are none."""
     if source is None:
         return 1
     try:
-        return len(start_urls(job, source))
+        return sum(kind is RequestKind.PAGE for _, kind in start_urls(job, source))
     except LaunchFault:  # the source was changed since the launch
         return 1
 

@@ -7,6 +7,7 @@ again where they are lost.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 
 from strider.contracts.generated.events import AdaptiveRecorded
@@ -27,6 +28,7 @@ class AdaptiveStates:
         self._copies = copies
         self._tables: dict[int, tuple[OwnedShard, int, dict[str, bytes]]] = {}
         """By shard: its owner here and the epoch of it, and the encoded states by source."""
+        self._reading = asyncio.Lock()
 
     async def get(self, shard: OwnedShard, source_id: str) -> AdaptiveRecorded | None:
         """Return the state of a source; None where there is none. Raises Unavailable."""
@@ -57,12 +59,13 @@ class AdaptiveStates:
                 return
 
     async def _table_of(self, shard: OwnedShard) -> dict[str, bytes]:
-        owner, epoch, table = self._tables.get(shard.number, (None, 0, {}))
-        if owner is not shard or epoch != shard.epoch:
-            epoch = shard.epoch
-            table = dict(await self._reader.read_states(shard.number))
-            self._tables[shard.number] = shard, epoch, table
-        return table
+        async with self._reading:  # a table that is read twice would lose what was recorded in between
+            owner, epoch, table = self._tables.get(shard.number, (None, 0, {}))
+            if owner is not shard or epoch != shard.epoch:
+                epoch = shard.epoch
+                table = dict(await self._reader.read_states(shard.number))
+                self._tables[shard.number] = shard, epoch, table
+            return table
 
     def _decoded(self, table: Mapping[str, bytes]) -> Iterator[AdaptiveRecorded]:
         for value in list(table.values()):

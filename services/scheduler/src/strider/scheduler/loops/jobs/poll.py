@@ -93,10 +93,12 @@ class JobPollLoop:
         if self._clock.monotonic() >= self._next_recovery_at:
             await self._recover()
             self._next_recovery_at = self._clock.monotonic() + self._options.recovery_seconds
-        now_ms, limit = await self._store.now_ms(), self._options.launch_batch
+        limit = self._options.launch_batch
         is_full = True
         while is_full:
             token = uuid4().hex
+            # Read for each batch: a lock that is dated back would count as stale too early.
+            now_ms = await self._store.now_ms()
             due = await self._store.claim_due(now_ms=now_ms, limit=limit, token=token)
             is_full = len(due) >= limit
             await self._launch(due, token)
@@ -158,7 +160,10 @@ class JobPollLoop:
         now_ms = await self._store.now_ms() if ready else 0
         for first in range(0, len(ready), CONCURRENT_UPDATES):
             part = ready[first : first + CONCURRENT_UPDATES]
-            await asyncio.gather(*(self._mark(claimed, now_ms) for claimed in part))
+            marks = (self._mark(claimed, now_ms) for claimed in part)
+            for failure in await asyncio.gather(*marks, return_exceptions=True):
+                if failure is not None:
+                    raise failure
         if ready:
             self._on_launched()
 
