@@ -14,9 +14,12 @@ from strider.api import log_events
 from strider.contracts.generated.topics import (
     ECHO_DLQ,
     ECHOES,
+    JOB_COMMANDS,
+    JOB_EVENTS,
     SCHEMAS,
     SEEDS_OWNED,
     SEEDS_SUBMITTED,
+    SOURCES,
     TALLIES,
     TALLY_DLQ,
 )
@@ -46,11 +49,9 @@ def cluster() -> Iterator[KafkaCluster]:
         running = start_cluster(directory)
         try:
             connection = KafkaConnection(tuple(running.address.split(",")))
-            asyncio.run(
-                apply_topics(
-                    connection, [*EXAMPLE_TOPICS, SCHEMAS, SEEDS_OWNED, SEEDS_SUBMITTED], shards=SHARDS
-                )
-            )
+            of_the_api = (JOB_COMMANDS, JOB_EVENTS, SEEDS_OWNED, SEEDS_SUBMITTED, SOURCES)
+            topics = [*EXAMPLE_TOPICS, SCHEMAS, *of_the_api]
+            asyncio.run(apply_topics(connection, topics, shards=SHARDS))
             yield running
         finally:
             running.close()
