@@ -11,6 +11,7 @@ from strider.contracts import Topic
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import (
+    CRAWL_SPECS,
     PAGES_FETCHED,
     PAGES_PARSED,
     PAGES_PARSED_SHADOW,
@@ -40,7 +41,7 @@ PAGE = (
 def broker() -> InProcessBroker:
     broker = InProcessBroker(clock=SystemClock())
     topics: tuple[Topic[Any], ...] = (
-        PAGES_FETCHED, PAGES_PARSED, PAGES_PARSED_SHADOW, PAGES_REJECTED, PARSER_DLQ, SCHEMAS,
+        CRAWL_SPECS, PAGES_FETCHED, PAGES_PARSED, PAGES_PARSED_SHADOW, PAGES_REJECTED, PARSER_DLQ, SCHEMAS,
     )  # fmt: skip
     for topic in topics:
         broker.create_topic(topic.name, topic.partitions or SHARDS)
