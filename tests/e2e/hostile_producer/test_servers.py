@@ -57,17 +57,22 @@ class AttackerHosts:
 def attacker_hosts(serve: Callable[[AttackerHosts], Serve]) -> Iterator[AttackerHosts]:
     """Serve every connection in the same way while the context lasts."""
     hosts, ready, loop = AttackerHosts(), threading.Event(), asyncio.new_event_loop()
+    tasks: set[asyncio.Task[None]] = set()
 
-    async def on_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        hosts.open.add(writer)
-        hosts.most_open = max(hosts.most_open, len(hosts.open))
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await serve(hosts)(reader, writer)
-        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+        except (OSError, asyncio.IncompleteReadError):
             return
         finally:
             hosts.open.discard(writer)
             writer.close()
+
+    def on_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # at once and not in the task, which may be cancelled before it begins
+        hosts.open.add(writer)
+        hosts.most_open = max(hosts.most_open, len(hosts.open))
+        tasks.add(loop.create_task(respond(reader, writer)))
 
     async def run() -> None:
         server = await asyncio.start_server(on_connection, "0.0.0.0", 0, backlog=1_024)
@@ -78,12 +83,12 @@ def attacker_hosts(serve: Callable[[AttackerHosts], Serve]) -> Iterator[Attacker
     serving = loop.create_task(run())
 
     async def end() -> None:
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in left:
-            task.cancel()
-        for writer in list(hosts.open):
-            writer.transport.abort()
-        await asyncio.gather(*left, return_exceptions=True)
+        while left := asyncio.all_tasks() - {asyncio.current_task()}:
+            for writer in hosts.open:
+                writer.transport.abort()  # what is closed with unsent bytes would stay open
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
         await asyncio.sleep(0)  # transports close their sockets in the next iteration
 
     def work() -> None:

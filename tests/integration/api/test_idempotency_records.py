@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
@@ -14,17 +13,10 @@ from strider.api.adapters.idempotency_records import IN_PROGRESS_SECONDS
 from strider.api.core import RequestRecord, kept_response
 from strider.api.routes.idempotency import HANDLING_SECONDS
 from strider.storage.keys import IDEMPOTENCY_RECORD
-from strider.storage.redis import Redis, RedisOptions, connect
+from strider.storage.redis import Redis
 
 ONE, OTHER = RequestRecord("hash", "one"), RequestRecord("hash", "other")
 RESPONSE = kept_response(202, [("content-type", "application/json")], bytes(range(256)))
-
-
-@pytest.fixture
-async def redis(redis_url: str) -> AsyncIterator[Redis]:
-    opened = connect(RedisOptions(redis_url))
-    yield opened
-    await opened.close()
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from strider.runtime.access_tokens import Role
 from strider.runtime.clocks import SystemClock
 from strider.storage.keys import RUN_LOG
 from strider.storage.objects import ObjectOptions, open_object_store
-from strider.storage.redis import Redis, RedisOptions, connect
+from strider.storage.redis import Redis
 from strider.storage.run_logs.archive import RunLogArchive
 from strider.storage.run_logs.redis_log import RedisRunLogs
 from strider.testing.callers import AUTH_SETTINGS, access_token, bearer
@@ -80,13 +80,6 @@ def api(tmp_path: Path, redis_url: str) -> Iterator[LogApi]:
     running = LogApi(tmp_path, redis_url)
     yield running
     running.process.close()
-
-
-@pytest.fixture
-async def redis(redis_url: str) -> AsyncIterator[Redis]:
-    opened = connect(RedisOptions(redis_url))
-    yield opened
-    await opened.close()
 
 
 @pytest.fixture

@@ -52,6 +52,7 @@ def test_the_curve_of_half_an_hour_is_exact() -> None:
     assert [state.unchanged_count for state in states] == list(range(9))
 
 
+@pytest.mark.req("S0.2.3", part="the curve")
 def test_a_change_resets_the_interval_to_the_baseline() -> None:
     calm = after(a_run(1), a_run(2), a_run(3))
     changed = after(a_run(4, text="other"), before=calm)
@@ -107,13 +108,19 @@ def test_a_page_without_a_hash_is_neither_reward_nor_penalty() -> None:
     assert failed.current_interval_seconds == calm.current_interval_seconds
 
 
+@pytest.mark.req("S0.2.15", part="the curve")
 def test_a_run_without_any_hash_leaves_the_state_as_it_is() -> None:
     nothing = {"home": StartPageHashes()}
 
     assert compare_run(None, a_run(pages=nothing)) is None
     assert compare_run(None, a_run(pages={})) is None
     state = after(a_run(1), a_run(2))
-    assert after(a_run(3, pages=nothing), before=state).current_interval_seconds == HOUR
+    failed = after(a_run(3, pages=nothing), before=state)
+    assert (failed.current_interval_seconds, failed.unchanged_count, failed.last_hash) == (HOUR, 1, "same")
+
+
+def test_another_baseline_holds_at_once() -> None:
+    assert after(a_run(1), a_run(2), a_run(3, baseline_seconds=HOUR)).current_interval_seconds == 4 * HOUR
 
 
 def test_two_jobs_of_a_source_do_not_reset_each_other() -> None:

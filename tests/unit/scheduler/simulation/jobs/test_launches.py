@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -227,9 +228,14 @@ def _faulty_jobs(world: JobWorld) -> list[tuple[str, str]]:
     world.store.add(job_id="none", **once)
     world.store.add(job_id="unknown", source_id="nothing", **once)
     world.store.add(job_id="disabled", source_id="off", **once)
-    world.store.add(job_id="setting", source_id="on", crawl_settings={"depth": 3}, **once)
-    world.store.add(job_id="number", source_id="on", crawl_settings={"max_depth": 99}, **once)
-    world.store.add(job_id="header", source_id="on", crawl_settings={"headers": {"Cookie": "x"}}, **once)
+    for job_id, settings in (
+        ("setting", {"depth": 3}),
+        ("number", {"max_depth": 99}),
+        ("header", {"headers": {"Cookie": "x"}}),
+    ):
+        job = world.store.add(job_id=job_id, source_id="on", **once)
+        # no new job can have these settings; rows of PostgreSQL can, by other hands or another version
+        world.store.jobs[job_id] = replace(job, crawl_settings=settings)
     world.store.add(job_id="address", source_id="bad-url", url="http://www.a.test/", max_retries=0)
     return [
         ("none", "source_id"),

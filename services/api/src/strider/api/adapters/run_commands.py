@@ -11,9 +11,8 @@ from typing import Final
 
 from strider.api import log_events
 from strider.contracts.generated.enums import JobEvent as JobEventKind
-from strider.contracts.generated.events import JobEvent
 from strider.contracts.generated.topics import JOB_COMMANDS
-from strider.contracts.ids import command_id
+from strider.crawl.runs.commands import new_command
 from strider.messaging.effects import Publish
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock, epoch_ms
@@ -35,13 +34,10 @@ class KafkaRunCommands:
 
     async def cancel(self, job_id: str, execution_id: str, *, by: str) -> None:
         """Cancel a run; where the broker does not respond, the schedulers do so later."""
-        kind = JobEventKind.CANCEL.value
-        event = JobEvent(
-            event_id=command_id(kind, job_id=job_id, execution_id=execution_id, crawl_spec_id="", group=""),
-            what=kind,
-            is_wish=True,
-            at_ms=epoch_ms(self._clock),
+        event = new_command(
+            JobEventKind.CANCEL,
             by=by,
+            now_ms=epoch_ms(self._clock),
             job_id=job_id,
             execution_id=execution_id,
             reason=REASON,

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
-from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
 from strider.runtime.observability.logging import logger
 from strider.scheduler import log_events
+from strider.scheduler.loops.duty_cycle import repeat_at_intervals
 from strider.storage.errors import ObjectCorrupt
 from strider.storage.run_logs.archive import RunLogArchive
 from strider.storage.run_logs.models import BEGINNING, LogEntry
@@ -30,9 +30,6 @@ MAX_QUIET_RUNS: Final = 5_000
 """Open logs that one pass looks at; those of runs that are under way and quiet are among them."""
 
 RETENTION_SECONDS: Final = 6 * 3600.0
-
-DUTY_CYCLE_DIVISOR: Final = 10
-"""At most one part in this many of the time is spent on it."""
 
 _log = logger("scheduler")
 
@@ -65,17 +62,16 @@ class RunLogArchiveLoop:
 
     async def run(self) -> None:
         """Run at intervals until cancelled."""
-        wait_seconds = INTERVAL_SECONDS
-        while True:
-            await self._clock.sleep(wait_seconds)
-            began = self._clock.monotonic()
-            try:
-                await self.run_once()
-                await self._delete_old()
-            except Unavailable as failure:
-                _log.emit(log_events.RUN_LOG_ARCHIVING_PAUSED, why=str(failure))
-            took_seconds = self._clock.monotonic() - began
-            wait_seconds = max(INTERVAL_SECONDS, took_seconds * (DUTY_CYCLE_DIVISOR - 1))
+        await repeat_at_intervals(
+            self._run_pass,
+            clock=self._clock,
+            interval_seconds=INTERVAL_SECONDS,
+            paused_event=log_events.RUN_LOG_ARCHIVING_PAUSED,
+        )
+
+    async def _run_pass(self) -> None:
+        await self.run_once()
+        await self._delete_old()
 
     async def run_once(self) -> int:
         """Archive the logs that are due among the next quiet ones; return how many."""

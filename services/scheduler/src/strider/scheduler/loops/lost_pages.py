@@ -16,7 +16,7 @@ from strider.contracts.generated.topics import URLS_DECIDED
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.models import EntryLocation
 from strider.messaging.effects import Publish
-from strider.messaging.errors import ShardFenced, Unavailable
+from strider.messaging.errors import ShardFenced
 from strider.messaging.ports import Clock
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
@@ -25,6 +25,7 @@ from strider.scheduler.core.entries.fetch_outcomes import schedule_recrawl
 from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_messages
 from strider.scheduler.core.runs.lost_pages import PipelineWatermark, retry_lost_page
 from strider.scheduler.handlers.fetch_outcomes import DEFAULT_SPEC
+from strider.scheduler.loops.duty_cycle import repeat_at_intervals
 from strider.scheduler.ports import PipelineOffsetSource, SchedulerMeter
 from strider.scheduler.shard.in_progress import PendingDecision
 from strider.scheduler.shard.shard import OwnedShard
@@ -34,9 +35,6 @@ from .run_log import note_decisions
 
 SCAN_LIMIT: Final = 2_000
 """Open entries in one scan."""
-
-DUTY_CYCLE_DIVISOR: Final = 10
-"""At most one part in this many of the time is spent on the check."""
 
 _log = logger("scheduler")
 
@@ -66,16 +64,12 @@ class LostPagesLoop:
 
     async def run(self) -> None:
         """Check at intervals until cancelled."""
-        wait_seconds = self._interval_seconds
-        while True:
-            await self._clock.sleep(wait_seconds)
-            began = self._clock.monotonic()
-            try:
-                await self.run_once()
-            except Unavailable as failure:
-                _log.emit(log_events.LOST_PAGE_CHECK_PAUSED, why=str(failure))
-            took_seconds = self._clock.monotonic() - began
-            wait_seconds = max(self._interval_seconds, took_seconds * (DUTY_CYCLE_DIVISOR - 1))
+        await repeat_at_intervals(
+            self.run_once,
+            clock=self._clock,
+            interval_seconds=self._interval_seconds,
+            paused_event=log_events.LOST_PAGE_CHECK_PAUSED,
+        )
 
     async def run_once(self) -> None:
         """Advance the watermark of each shard with pages in the pipeline, and retry what it proves lost."""

@@ -22,7 +22,7 @@ from strider.contracts.seed_names import is_raw_name
 from strider.crawl.runs.commands import command_record
 from strider.crawl.runs.control import RunControl
 from strider.messaging.effects import Publish
-from strider.messaging.errors import ShardFenced, Unavailable
+from strider.messaging.errors import ShardFenced
 from strider.messaging.ports import Clock, epoch_ms
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
@@ -41,14 +41,12 @@ from strider.scheduler.core.runs.ending_runs import (
     round_event,
 )
 from strider.scheduler.core.runs.run_proof import RunProof, completion_event
+from strider.scheduler.loops.duty_cycle import repeat_at_intervals
 from strider.scheduler.ports import CompletionOffsetSource, FrontierLogReader, SchedulerMeter
 from strider.scheduler.shard.run_counts import count_runs, tally_runs
 from strider.scheduler.shard.shard import OwnedShard
 
 INTERVAL_SECONDS: Final = 1.0
-
-DUTY_CYCLE_DIVISOR: Final = 10
-"""At most one part in this many of the time is spent on it."""
 
 RAW_RUNS_PER_PASS: Final = 20
 """Counts of raw runs that a shard publishes, and rounds that begin for them, in one pass.
@@ -101,16 +99,12 @@ class RunEndingLoop:
 
     async def run(self) -> None:
         """Run at intervals until cancelled."""
-        wait_seconds = INTERVAL_SECONDS
-        while True:
-            await self._clock.sleep(wait_seconds)
-            began = self._clock.monotonic()
-            try:
-                await self.run_once()
-            except Unavailable as failure:
-                _log.emit(log_events.RUN_COMPLETION_PAUSED, why=str(failure))
-            took_seconds = self._clock.monotonic() - began
-            wait_seconds = max(INTERVAL_SECONDS, took_seconds * (DUTY_CYCLE_DIVISOR - 1))
+        await repeat_at_intervals(
+            self.run_once,
+            clock=self._clock,
+            interval_seconds=INTERVAL_SECONDS,
+            paused_event=log_events.RUN_COMPLETION_PAUSED,
+        )
 
     async def run_once(self) -> None:
         """Publish the counts that are due, then advance the proofs of this process."""

@@ -12,13 +12,12 @@ is published again is a repeat. Knows no topic and no store.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted, SourceSaved
 from strider.contracts.numbered_seeds import SeedNumber
-from strider.contracts.specs.crawl_specs import spec_id
 from strider.crawl.sources.spec_mapping import InvalidSetting, spec_of_source
 from strider.crawl.sources.spec_mapping import start_urls as source_start_urls
 from strider.jobs.models import Job, Launch
@@ -120,10 +119,9 @@ def spec_of_job(job: Job, source: SourceSaved, urls: Iterable[str]) -> CrawlSpec
     """Return the crawl spec, as `strider explain --source --job` shows it; raises LaunchFault."""
     try:
         spec = spec_of_source(source, job.crawl_settings)
-        headers = refuse_clear_values(spec.headers, map(origin_of, urls))
+        refuse_clear_values(spec.headers, map(origin_of, urls))
     except InvalidSetting as fault:
         raise LaunchFault(f"crawl_settings.{fault}") from fault
     except HeaderRefused as failure:
         raise LaunchFault(str(failure)) from failure
-    spec = replace(spec, headers=headers)
-    return replace(spec, crawl_spec_id=spec_id(spec))
+    return spec

@@ -36,6 +36,7 @@ from strider.scheduler.core.jobs.results import (
     outcome_of_run,
     result_of_run,
 )
+from strider.scheduler.loops.duty_cycle import DUTY_CYCLE_DIVISOR
 from strider.scheduler.options import JobOptions
 from strider.scheduler.ports import JobMeter
 from strider.scheduler.shard.shard import OwnedShard
@@ -44,8 +45,6 @@ from strider.storage.errors import StoreRejected
 from .adaptive_states import AdaptiveStates
 
 WAKE_SECONDS: Final = 1.0
-DUTY_CYCLE_DIVISOR: Final = 10
-"""At most one part in this many of the time is spent on it."""
 PAGE_EXECUTIONS: Final = 1_000
 CONCURRENT_SOURCES: Final = 8
 CANCELLED_BY: Final = "scheduler"

@@ -1,0 +1,32 @@
+"""Repeat the work of a loop at intervals, within a part of the time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Clock
+from strider.runtime.observability.log_events import LogEvent
+from strider.runtime.observability.logging import logger
+
+DUTY_CYCLE_DIVISOR: Final = 10
+"""At most one part in this many of the time is spent on the work."""
+
+_log = logger("scheduler")
+
+
+async def repeat_at_intervals(
+    work: Callable[[], Awaitable[object]], *, clock: Clock, interval_seconds: float, paused_event: LogEvent
+) -> None:
+    """Repeat until cancelled; where a dependency is unavailable, log the event and try again."""
+    wait_seconds = interval_seconds
+    while True:
+        await clock.sleep(wait_seconds)
+        began = clock.monotonic()
+        try:
+            await work()
+        except Unavailable as failure:
+            _log.emit(paused_event, why=str(failure))
+        took_seconds = clock.monotonic() - began
+        wait_seconds = max(interval_seconds, took_seconds * (DUTY_CYCLE_DIVISOR - 1))
