@@ -41,6 +41,7 @@ async def throw_bombs(scene: Scene, asker: Asker, host: str, codecs: Sequence[st
 
 
 @pytest.mark.fault("A2")
+@pytest.mark.fault("S21", part="record batches")
 async def test_a_batch_bomb_of_each_codec_costs_its_sender_a_dead_letter(scene: Scene) -> None:
     echo = scene.echo(STRIDER_MAX_DECOMPRESSED_BATCH_MB=str(LIMIT_MB))
     await echo.until_ready()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,18 +46,45 @@ def test_a_mark_that_names_no_row_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("marked", "fault"),
+    [
+        ({"F1": [a_mark(part="both")]}, "the part 'both', which"),
+        ({"F2": [a_mark(part="half")]}, "no test marks F2 whole"),
+    ],
+)
+def test_a_part_that_its_row_does_not_have_is_refused(marked: dict[str, list[object]], fault: str) -> None:
+    (text,) = reliability.unknown(marked, replace(ROWS, parts={"F1": ["one", "other"]}))
+
+    assert fault in text
+
+
+def test_parts_of_no_row_are_refused() -> None:
+    (text,) = reliability.unknown({}, replace(ROWS, parts={"F9": ["one"]}))
+
+    assert "parts of F9" in text
+
+
+@pytest.mark.parametrize(
     ("marks", "state"),
     [
         ([], "open"),
         ([a_mark()], "shown (unit)"),
         ([a_mark(level="process", is_slow=True)], "shown (process, long)"),
-        ([a_mark(level="e2e", part="half")], "partly (e2e): half"),
-        ([a_mark(level="e2e", part="half"), a_mark()], "shown (unit)"),
-        ([a_mark(part="one"), a_mark(part="two")], "partly (unit): one; two"),
+        ([a_mark(level="e2e", part="one")], "partly (e2e): one. Not shown: two"),
+        ([a_mark(level="e2e", part="one"), a_mark()], "shown (unit)"),
+        ([a_mark(level="e2e", part="one"), a_mark(part="two")], "shown (unit), in 2 parts"),
+        (
+            [
+                a_mark(part="one"),
+                a_mark(level="e2e", part="one"),
+                a_mark(level="e2e", part="two", is_slow=True),
+            ],
+            "shown (e2e, long), in 2 parts",
+        ),
     ],
 )
 def test_the_state_follows_from_the_marks(marks: list[object], state: str) -> None:
-    assert reliability.state_of(marks, "") == state
+    assert reliability.state_of(marks, "", ["one", "two"]) == state
 
 
 def test_the_page_has_each_row_with_its_test_and_its_last_figure() -> None:

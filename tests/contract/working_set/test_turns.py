@@ -30,6 +30,7 @@ async def release_all(frontier: FrontierWorld, *, at_a_time: int) -> list[EntryR
     return order
 
 
+@pytest.mark.fault("B6", part="priorities share by weight")
 @pytest.mark.req("S3.5.10", part="between hosts, priorities share by weight")
 @pytest.mark.parametrize("at_a_time", [1, 4, 100])
 async def test_due_hosts_share_by_the_weight_of_their_priority(

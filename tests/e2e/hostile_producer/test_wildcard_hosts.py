@@ -50,6 +50,7 @@ async def bytes_of_hosts(bootstrap: str, domain: str) -> tuple[int, int]:
 
 
 @pytest.mark.fault("A6")
+@pytest.mark.fault("S16", part="host names without end")
 async def test_names_without_end_are_refused_beyond_a_limit(stage: Stage) -> None:
     """Each page links to all names of the domain, and each name has a robots.txt of its own."""
     links: list[str] = []
