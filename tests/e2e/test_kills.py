@@ -1,15 +1,16 @@
-"""Every service is killed in turn in the middle of a crawl, and the end is the same.
+"""Every service is killed, stopped or frozen in turn in the middle of a crawl, and the end is the same.
 
-Nothing is lost, nothing is stored twice, no host is asked in haste. What a killed fetcher had in flight is
-requested once more, and nothing else is.
+Nothing is lost, nothing is stored twice, no host is asked in haste. What a killed or frozen fetcher had in
+flight is requested once more, and nothing else is; an orderly stop repeats nothing.
 """
 
 from __future__ import annotations
 
+import random
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,8 +30,14 @@ REQUEST_SECONDS = 5.0
 """Of one request; so long, and a little more, its host waits for a fetcher that is gone."""
 TURN_SECONDS = 150.0
 END_SECONDS = 300.0
+SPEC = CrawlSpecDeclared(
+    "", scope="any", max_depth=10, exclude=(EXCLUDED,), request_timeout_seconds=REQUEST_SECONDS
+)
+ROUNDS = 20
+SEED = 20
 
 pytestmark = pytest.mark.timeout(1200)
+Interrupt = Callable[[Ring, str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +53,41 @@ class FetcherKill:
         return sum(line.started < self.at for site in sites for line in site.access_log()) - self.told
 
 
-@pytest.fixture
-def sites(tmp_path: Path) -> Iterator[Sequence[ServedSite]]:
+@contextmanager
+def _served(tmp_path: Path, name: str, *, first_seed: int) -> Iterator[Sequence[ServedSite]]:
+    """Serve a site for each service."""
     with ExitStack() as served:
         yield [
             served.enter_context(
-                serve_site(31 + number, SHAPE, log=tmp_path / f"{name}.log", name=f"{name}-killed")
+                serve_site(
+                    first_seed + number, SHAPE, log=tmp_path / f"{name}-{number}.log", name=f"{name}-{number}"
+                )
             )
-            for number, name in enumerate(SERVICES)
+            for number in range(len(SERVICES))
         ]
 
 
-async def _kill_each(ring: Ring, sites: Sequence[ServedSite], *, spec_id: str) -> FetcherKill:
-    """Kill every service once, each in the middle of a site of its own."""
+@pytest.fixture
+def sites(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Sequence[ServedSite]]:
+    with _served(tmp_path, request.node.name.replace("_", "-")[:24], first_seed=31) as sites:
+        yield sites
+
+
+async def _kill_each(
+    ring: Ring,
+    sites: Sequence[ServedSite],
+    *,
+    job_id: str,
+    order: Sequence[str],
+    rng: random.Random | None = None,
+) -> FetcherKill:
+    """Kill every service once, each in the middle of a site of its own, after so many requests of it."""
     fetcher = None
-    outcomes_before = await ring.outcomes()
-    for name, site in zip(SERVICES, sites, strict=True):
-        ring.sow(site, job_id=JOB, crawl_spec_id=spec_id)
-        await ring.until_asked(site, more=2 * SHAPE.hosts, seconds=TURN_SECONDS)
+    outcomes_before, spec_id = await ring.outcomes(), ring.declare(SPEC)
+    for name, site in zip(order, sites, strict=True):
+        ring.sow(site, job_id=job_id, crawl_spec_id=spec_id)
+        more = 2 * SHAPE.hosts if rng is None else rng.randint(1, 4 * SHAPE.hosts)
+        await ring.until_asked(site, more=more, seconds=TURN_SECONDS)
         ring.services[name].kill()
         if name == "fetcher":
             fetcher = FetcherKill(time.monotonic(), await ring.outcomes() - outcomes_before)
@@ -87,26 +111,100 @@ def _tell_repeats(sites: Sequence[ServedSite], fetcher: FetcherKill) -> str:
     return "\n".join(f"{url}: {times}" for url, times in repeats.items())
 
 
-@pytest.mark.fault("F1", part="each of eight services once, under a crawl")
-@pytest.mark.req("S2.0.1", "S3.2.11", "S3.4.3", "S5.2.9")
-@pytest.mark.req("S5.1.1", part="each service is killed alone")
-async def test_a_kill_of_any_service_changes_nothing(ring: Ring, sites: Sequence[ServedSite]) -> None:
-    spec = CrawlSpecDeclared(
-        "", scope="any", max_depth=10, exclude=(EXCLUDED,), request_timeout_seconds=REQUEST_SECONDS
-    )
-    fetcher = await _kill_each(ring, sites, spec_id=ring.declare(spec))
+async def _assert_whole(ring: Ring, sites: Sequence[ServedSite], *, job_id: str) -> int:
+    """Wait for the end of the sites; return how many requests were made once more."""
     for site in sites:
-        await ring.until_told(site, JOB, seconds=END_SECONDS)
-    pages, decisions = await ring.pages(JOB), await ring.decisions(JOB)
-    repeats = Counter(url for site in sites for url in asked_too_often(site).elements())
-    extra, in_hand = repeats.total(), fetcher.in_hand(sites)
-
-    record_figure(f"kills={len(SERVICES)} in-flight={in_hand} refetched={extra}")
+        await ring.until_told(site, job_id, seconds=END_SECONDS)
+    pages, decisions = await ring.pages(job_id), await ring.decisions(job_id)
     assert Counter(row["url"] for row in pages) == Counter(url for site in sites for url in site.plan.pages)
     decided = {url: reason for site in sites for url, reason in site.plan.decided_without_page.items()}
     assert {row["url"]: row["reason"] for row in decisions} == decided
-    assert extra <= in_hand <= SHAPE.hosts * len(sites), _tell_repeats(sites, fetcher)
     for site in sites:
         assert_only_known_urls_were_asked(site)
         assert_polite(site, delay_seconds=DELAY_SECONDS)
     assert [name for name, each in ring.services.items() if each.exit_code is not None] == []
+    return sum(asked_too_often(site).total() for site in sites)
+
+
+@pytest.mark.fault("F1", part="each of eight services once, under a crawl")
+@pytest.mark.req("S2.0.1", "S3.2.11", "S3.4.3", "S5.2.9")
+@pytest.mark.req("S5.1.1", part="each service is killed alone")
+async def test_a_kill_of_any_service_changes_nothing(ring: Ring, sites: Sequence[ServedSite]) -> None:
+    fetcher = await _kill_each(ring, sites, job_id=JOB, order=SERVICES)
+    extra = await _assert_whole(ring, sites, job_id=JOB)
+    in_hand = fetcher.in_hand(sites)
+
+    record_figure(f"kills={len(SERVICES)} in-flight={in_hand} refetched={extra}")
+    assert extra <= in_hand <= SHAPE.hosts * len(sites), _tell_repeats(sites, fetcher)
+
+
+async def _interrupt_each(
+    ring: Ring, sites: Sequence[ServedSite], interrupt: Interrupt, *, job_id: str
+) -> None:
+    """Interrupt every service once, each in the middle of a site of its own."""
+    spec_id = ring.declare(SPEC)
+    for name, site in zip(SERVICES, sites, strict=True):
+        ring.sow(site, job_id=job_id, crawl_spec_id=spec_id)
+        await ring.until_asked(site, more=2 * SHAPE.hosts, seconds=TURN_SECONDS)
+        await interrupt(ring, name)
+
+
+async def _stop_in_order(ring: Ring, name: str) -> None:
+    stopped = ring.services[name]
+    stopped.ask_to_stop()
+    assert await stopped.until_ended() == 0, stopped.last_words()
+    ring.start(name)
+    await ring.services[name].until_ready()
+
+
+async def _freeze_and_replace(ring: Ring, name: str) -> None:
+    """Freeze it until its replacement has all of its partitions, let it continue, and stop it."""
+    frozen = ring.services[name]
+    partitions = frozen.partitions
+    frozen.freeze()
+    replacement = ring.start(name)
+    await replacement.until(lambda: replacement.partitions >= partitions, what="has all partitions")
+    frozen.thaw()
+    await frozen.until(
+        lambda: not partitions or 0 < frozen.partitions < partitions,
+        what="is a member beside its replacement",
+    )
+    frozen.ask_to_stop()
+    assert await frozen.until_ended() == 0, frozen.last_words()
+
+
+@pytest.mark.slow
+@pytest.mark.fault("F2", part="each service, under a crawl")
+async def test_an_orderly_stop_of_any_service_repeats_no_request(
+    ring: Ring, sites: Sequence[ServedSite]
+) -> None:
+    await _interrupt_each(ring, sites, _stop_in_order, job_id="stopped")
+
+    assert await _assert_whole(ring, sites, job_id="stopped") == 0
+
+
+@pytest.mark.slow
+@pytest.mark.fault("F3", part="each other service, under a crawl")
+async def test_a_frozen_service_does_no_harm_when_it_continues(
+    ring: Ring, sites: Sequence[ServedSite]
+) -> None:
+    await _interrupt_each(ring, sites, _freeze_and_replace, job_id="frozen")
+
+    extra = await _assert_whole(ring, sites, job_id="frozen")
+    record_figure(f"frozen={len(SERVICES)} refetched={extra}")
+    assert extra <= SHAPE.hosts
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(5400)
+@pytest.mark.fault("F1", part="each of eight services twenty times at random, under a crawl")
+async def test_twenty_kills_of_each_service_change_nothing(ring: Ring, tmp_path: Path) -> None:
+    rng, refetched, in_flight = random.Random(SEED), 0, 0
+    for number in range(ROUNDS):
+        job_id, order = f"killed-{number}", rng.sample(SERVICES, len(SERVICES))
+        with _served(tmp_path, f"round-{number}", first_seed=131 + number * len(SERVICES)) as sites:
+            fetcher = await _kill_each(ring, sites, job_id=job_id, order=order, rng=rng)
+            extra, in_hand = await _assert_whole(ring, sites, job_id=job_id), fetcher.in_hand(sites)
+            assert extra <= in_hand <= SHAPE.hosts * len(sites), _tell_repeats(sites, fetcher)
+        refetched, in_flight = refetched + extra, in_flight + in_hand
+        record_figure(f"kills={(number + 1) * len(SERVICES)} in-flight={in_flight} refetched={refetched}")

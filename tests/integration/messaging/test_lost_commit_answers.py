@@ -1,4 +1,4 @@
-"""Transactions whose end was requested twice, because the answer to the first request was lost."""
+"""Transactions whose end was requested twice, or arrives when its writer has given it up."""
 
 from __future__ import annotations
 
@@ -94,3 +94,48 @@ async def test_a_transaction_whose_end_is_requested_twice_is_neither_lost_nor_to
     assert sorted(keys, key=str) == sorted(
         (b"%d-%d" % (number, each) for number in range(COMMITS) for each in range(RECORDS)), key=str
     )
+
+
+@pytest.mark.fault("F11", part="the end of a transaction is delayed beyond its timeout")
+async def test_a_commit_that_arrives_late_brings_nothing_back(
+    kafka_bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The writer has reported the group as lost and continues with the next; the old commit comes then."""
+    topic = await create_topic(kafka_bootstrap, 2)
+    direct = KafkaBus(KafkaConnection((kafka_bootstrap,)))
+    bus = KafkaBus(
+        KafkaConnection((kafka_bootstrap,), commit_timeout_seconds=2, transaction_timeout_seconds=4)
+    )
+    reader = await direct.reader([TopicPartition(topic, number) for number in (0, 1)])
+    keys: list[bytes | None] = []
+    async with connections_through_a_proxy(kafka_bootstrap, monkeypatch) as wire:
+        writer = await bus.take_shard(f"shards-{topic}", 0, commit_interval_seconds=NEVER_SECONDS)
+        first_epoch = writer.epoch
+        late = [writer.append(topic, each % 2, RawRecord(b"late-%d" % each, b"v")) for each in range(RECORDS)]
+        commit = writer._client.commit_transaction
+
+        async def commit_late() -> None:
+            wire.hold_requests()
+            await commit()
+
+        monkeypatch.setattr(writer._client, "commit_transaction", commit_late)
+        await asyncio.gather(writer.flush(), return_exceptions=True)
+        results = await asyncio.gather(*late, return_exceptions=True)
+        assert {type(each) for each in results} == {Unavailable}
+        assert wire.request_held.is_set()
+
+        async def writes_on() -> bool:
+            kept = writer.append(topic, 0, RawRecord(b"kept", b"v"))
+            await asyncio.gather(writer.flush(), return_exceptions=True)
+            return not isinstance((await asyncio.gather(kept, return_exceptions=True))[0], Unavailable)
+
+        await until(writes_on, what="the writer continues in another epoch")
+        assert writer.epoch > first_epoch
+        wire.release()
+        assert await writes_on()
+        await writer.close()
+    await read_keys(reader, keys)
+    await direct.close()
+    await bus.close()
+
+    assert set(keys) == {b"kept"}

@@ -6,6 +6,7 @@ consistency) is not what is tested here.
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -30,14 +31,22 @@ class Bucket:
 
     kept: dict[str, bytes] = field(default_factory=dict)
     failures: int = 0
-    bytes_sent: int = 0
+    unanswered: int = 0
+    """How many of the next objects are stored without an answer."""
+    silence: asyncio.Event | None = None
+    """Before which nothing is answered."""
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
+        if self.silence is not None:
+            await self.silence.wait()
         if self.failures > 0:
             self.failures -= 1
             return web.Response(status=503, text="<Error><Code>SlowDown</Code></Error>")
         if request.method == "PUT":
             self.kept[request.path] = await request.read()
+            if self.unanswered > 0 and request.transport is not None:
+                self.unanswered -= 1
+                request.transport.abort()
             return web.Response(headers={"ETag": '"1"'})
         content = self.kept.get(request.path)
         if content is None:
@@ -96,6 +105,34 @@ async def test_a_store_that_fails_is_unavailable_after_seconds(
         await objects.put(b"hello")
 
     assert monotonic() - began < 10
+
+
+@pytest.mark.fault("F18", part="a store that stores without an answer")
+async def test_an_object_whose_answer_was_lost_is_stored_once(
+    objects: DeadLetterObjectStore, bucket: Bucket
+) -> None:
+    """Its name is its content, so a second try replaces it by itself."""
+    bucket.unanswered = 1
+
+    reference = await objects.put(b"hello")
+
+    assert bucket.unanswered == 0
+    assert list(bucket.kept.values()) == [b"hello"]
+    assert await objects.get(reference) == b"hello"
+
+
+@pytest.mark.fault("F18", part="a slow store")
+async def test_a_store_that_does_not_respond_is_unavailable_after_seconds(
+    objects: DeadLetterObjectStore, bucket: Bucket
+) -> None:
+    bucket.silence, began = asyncio.Event(), monotonic()
+    with pytest.raises(Unavailable, match="objects is unavailable"):
+        await objects.put(b"hello")
+    took_seconds = monotonic() - began
+    bucket.silence.set()
+
+    assert took_seconds < 30
+    assert await objects.get(await objects.put(b"hello")) == b"hello"
 
 
 def test_a_process_ends_in_order_after_failed_tries() -> None:

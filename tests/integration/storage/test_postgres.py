@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from time import monotonic
 from urllib.parse import urlsplit, urlunsplit
 
+import asyncpg
 import pytest
 
 from strider.messaging.errors import StartRefused, Unavailable
 from strider.politeness import RetryPolicy
+from strider.runtime.clocks import SystemClock
 from strider.storage.errors import StoreRejected
 from strider.storage.postgres import Connection, Postgres, PostgresOptions
 from strider.storage.upsert import Upsert
@@ -178,6 +181,39 @@ async def test_a_restart_is_survived(stack: ServerStack) -> None:
 
     assert (await postgres.fetch("SELECT 1 AS one"))[0]["one"] == 1
     await postgres.close()
+
+
+class ClosesInTheFirstPause(SystemClock):
+    """A clock that frees a connection once a try has failed."""
+
+    def __init__(self, holder: asyncpg.Connection) -> None:
+        self.holder = holder
+
+    async def sleep(self, seconds: float) -> None:
+        await self.holder.close()
+        await super().sleep(seconds)
+
+
+@pytest.mark.fault("F15", part="no connection left")
+async def test_a_server_without_a_connection_left_is_tried_again(postgres_dsn: str) -> None:
+    parts, role = urlsplit(postgres_dsn), f"few_{uuid.uuid4().hex[:8]}"
+    admin = await asyncpg.connect(postgres_dsn)
+    await admin.execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 1")
+    dsn = urlunsplit(parts._replace(netloc=f"{role}@{parts.hostname}:{parts.port}"))
+    holder = await asyncpg.connect(dsn)
+    refused = Postgres(PostgresOptions(dsn), retry_policy=ONCE)
+    patient = Postgres(PostgresOptions(dsn), clock=ClosesInTheFirstPause(holder))
+    try:
+        with pytest.raises(Unavailable, match="too many connections"):
+            await refused.ping()
+        assert not holder.is_closed()
+
+        assert (await patient.fetch("SELECT current_user AS name"))[0]["name"] == role
+        assert holder.is_closed()
+    finally:
+        await asyncio.gather(holder.close(), refused.close(), patient.close())
+        await admin.execute(f"DROP ROLE {role}")
+        await admin.close()
 
 
 async def test_what_is_not_there_is_unavailable() -> None:

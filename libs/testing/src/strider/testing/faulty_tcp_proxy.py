@@ -1,4 +1,4 @@
-"""A TCP proxy whose responses a test can hold, delay, truncate or drop.
+"""A TCP proxy whose requests a test can hold, and whose responses it can hold, delay, truncate or drop.
 
 Forwards bytes and knows no protocol. `faulty_tcp_proxy` runs in the test's own event loop;
 `threaded_faulty_tcp_proxy` in a thread of its own, for clients that are processes and outlive a test.
@@ -25,9 +25,14 @@ class FaultyTcpProxy:
         self._open.set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
+        self._requests_open = asyncio.Event()
+        self._requests_open.set()
+        self._held_connections = 0
         self.connections = 0
         self.response_held = asyncio.Event()
         """Set when a response waits behind `hold`."""
+        self.request_held = asyncio.Event()
+        """Set when a request waits behind `hold_requests`."""
         self.delay_seconds = 0.0
         """Delay of every response after its arrival."""
         self.drops_everything = False
@@ -40,9 +45,16 @@ class FaultyTcpProxy:
         self.response_held.clear()
         self._open.clear()
 
+    def hold_requests(self) -> None:
+        """Hold what is sent over the connections that exist back; further ones are as always."""
+        self.request_held.clear()
+        self._held_connections = self.connections
+        self._requests_open.clear()
+
     def release(self) -> None:
-        """Forward held responses."""
+        """Forward held responses and requests, also those of clients that have gone."""
         self._open.set()
+        self._requests_open.set()
 
     def cut(self) -> None:
         """Abort every connection."""
@@ -59,9 +71,10 @@ class FaultyTcpProxy:
             writer.transport.abort()  # as a server that is down would refuse it
             return
         self._writers.add(far_writer)
+        number = self.connections
         for task in (
-            self._forward(reader, far_writer, is_answer=False),
-            self._forward(far_reader, writer, is_answer=True),
+            self._forward(reader, far_writer, number, is_answer=False),
+            self._forward(far_reader, writer, number, is_answer=True),
         ):
             carrying = asyncio.create_task(task)
             self._tasks.add(carrying)
@@ -76,7 +89,7 @@ class FaultyTcpProxy:
         self.cut()
 
     async def _forward(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int, *, is_answer: bool
     ) -> None:
         with suppress(OSError):
             async for data, came_at in _timestamped_chunks(reader):
@@ -88,6 +101,9 @@ class FaultyTcpProxy:
                         self.truncated_responses -= 1
                         writer.write(data[: len(data) // 2])
                         break
+                elif number <= self._held_connections and not self._requests_open.is_set():
+                    self.request_held.set()
+                    await self._requests_open.wait()
                 writer.write(data)
                 await writer.drain()
         self._writers.discard(writer)
