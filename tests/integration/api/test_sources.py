@@ -238,7 +238,10 @@ async def test_the_sources_of_a_source_manager_are_imported(
     assert counts(applied, one, two, bad) == {"add_source": 2, "skip": 1, "create": 1}
     assert nothing.status_code == 404
     assert [step["detail"] for step in applied["steps"] if step["source_id"] == bad] == [
-        "url: 'http://10.0.0.1/': policy_blocked: private_address"
+        (
+            "url: 'http://10.0.0.1/': policy_blocked (private_address): "
+            "private addresses are crawled only with STRIDER_ALLOW_PRIVATE"
+        )
     ]
     assert (source["delay_seconds"], source["max_depth"], source["interval_minutes"]) == (2.0, 2, 360)
     assert job is not None

@@ -45,7 +45,7 @@ async def test_every_command_of_the_page_works(strider: Command, job_store: JobS
             ids["JOB"] = result.stdout.split()[1]
             assert re.fullmatch(r"job \S+ is scheduled; next run [\d: -]+\n", result.stdout)
         if is_refused:
-            assert "cannot resume; allowed now: pause, cancel, force_run" in result.stderr
+            assert "cannot resume; possible now: pause, cancel, run" in result.stderr
 
     assert {line.split()[2] for line in seen if " jobs " in line} == {
         *("create", "list", "show", "runs", "edit", "run", "pause", "resume", "cancel", "delete")

@@ -114,14 +114,33 @@ async def test_a_job_is_created_changed_commanded_and_deleted(strider: Command) 
     assert "version 1 was given, 2 is current" in stale[1]
     assert paused == f"job {job} is paused\n"
     assert illegal[0] == CommandExit.FAILED
-    assert f"job {job} is paused and cannot pause; allowed now: resume, cancel" in illegal[1]
+    assert f"job {job} is paused and cannot pause; possible now: resume, cancel" in illegal[1]
     assert resumed.startswith(f"job {job} is scheduled; next run 20")
     assert (forced["status"], forced["next_run_at"] < edited["next_run_at"]) == ("scheduled", True)
     assert unconfirmed[0] == CommandExit.USAGE
     assert "--yes" in unconfirmed[1]
     assert cancelled == f"job {job} is cancelled\n"
     assert deleted == f"job {job} is deleted\n"
-    assert gone == (CommandExit.FAILED, f"strider: there is no job '{job}'; list them with GET /api/v1/jobs")
+    assert gone == (
+        CommandExit.FAILED,
+        f"strider: there is no job with the id or name '{job}'; list them with: strider jobs list",
+    )
+
+
+async def test_a_job_is_named_by_its_name_or_the_beginning_of_its_id(strider: Command) -> None:
+    one = (await strider.json("jobs", "create", "https://example.org/", "--name", "news", "--every", "6h"))[
+        "id"
+    ]
+    await strider.done("jobs", "create", "https://example.org/", "--every", "6h")
+
+    assert (await strider.json("jobs", "show", "news"))["id"] == one
+    assert (await strider.json("jobs", "pause", one[:6]))["id"] == one
+    assert (await strider.json("jobs", "runs", "news")) == []
+    code, text = await strider.refused("jobs", "show", one[:3])
+    assert code == CommandExit.FAILED
+    assert text == (
+        f"strider: there is no job with the id or name {one[:3]!r}; list them with: strider jobs list"
+    )
 
 
 @pytest.mark.req("S1.5.9", "S1.11.3", "S1.13.4")
@@ -183,7 +202,9 @@ async def test_the_schedule_is_shown_and_rebalanced(strider: Command) -> None:
         pytest.param(
             ["jobs", "list", "--status", "asleep"], CommandExit.USAGE, "--status: ", id="unknown-status"
         ),
-        pytest.param(["jobs", "pause", "j1"], CommandExit.FAILED, "there is no job 'j1'", id="unknown-job"),
+        pytest.param(
+            ["jobs", "pause", "j1"], CommandExit.FAILED, "no job with the id or name 'j1'", id="unknown-job"
+        ),
     ],
 )
 async def test_a_wrong_option_is_named(

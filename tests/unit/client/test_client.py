@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import get_type_hints
@@ -71,9 +72,20 @@ def test_a_job_is_created_read_changed_and_deleted(client: StriderClient) -> Non
     )
     assert (changed.version, changed.metadata, changed.current_interval_seconds) == (2, {"team": "a"}, 43_200)
     assert client.jobs.get(job.id) == changed
+    assert [each.id for each in client.jobs.list(name="news")] == [job.id]
+    assert [each.id for each in client.jobs.list(id_prefix=job.id[:6])] == [job.id]
+    assert list(client.jobs.list(id_prefix="no such id")) == []
     client.jobs.delete(job.id)
     with pytest.raises(NotFoundProblem):
         client.jobs.get(job.id)
+
+
+def test_a_document_is_what_the_api_sent(client: StriderClient) -> None:
+    """Times too, which the client reads as times."""
+    document = client.jobs.create(url="https://example.org/", interval_minutes=30).document()
+
+    assert list(document) == list(JobResponse.model_fields)
+    assert re.fullmatch(r"[\d-]+T[\d:]+\.\d{3}Z", document["created_at"])
 
 
 def test_commands_change_the_state_of_a_job(world: World, client: StriderClient) -> None:

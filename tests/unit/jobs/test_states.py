@@ -31,7 +31,7 @@ ALLOWED = {
     "resume": {"paused"},
     "cancel": {"scheduled", "running", "paused", "pending"},
     "retry": {"failed"},
-    "force_run": {"scheduled"},
+    "force-run": {"scheduled"},
 }
 
 

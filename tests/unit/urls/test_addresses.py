@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strider.urls import RefusedUrl, address_kind, address_refusal, host_kind
+from strider.urls.refusals import REFUSAL_DETAILS, REFUSAL_REASONS
 
 _PRIVATE = [
     "127.0.0.1", "127.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "017700000001", "127.0.0.1.",
@@ -102,3 +103,24 @@ def test_only_private_addresses_can_be_allowed() -> None:
     ]  # fmt: skip
     assert address_refusal("private", allow_private=True) is None
     assert address_refusal("metadata", allow_private=True) == metadata
+
+
+@pytest.mark.parametrize(
+    ("refused", "text"),
+    [
+        (
+            RefusedUrl("policy_blocked", "private_address"),
+            "policy_blocked (private_address): private addresses are crawled only with STRIDER_ALLOW_PRIVATE",
+        ),
+        (RefusedUrl("bad_url", "without a scheme"), "bad_url: without a scheme"),
+        (RefusedUrl("bad_url"), "bad_url: check its host and port"),
+    ],
+)
+def test_a_refusal_is_explained(refused: RefusedUrl, text: str) -> None:
+    assert refused.text == text
+
+
+def test_every_refusal_has_an_explanation() -> None:
+    assert all(
+        RefusedUrl(reason, detail).explanation for reason in REFUSAL_REASONS for detail in REFUSAL_DETAILS
+    )

@@ -24,17 +24,6 @@ _HOST_AND_PORT: Final = re.compile(r"(?!-(?:$|[/?#]))[^/?#\s@]*[^/?#\s@:](?=[/?#
 """Beginning of a URL without a scheme; a mail address and a lone hyphen are none."""
 
 _NOT_ABSOLUTE: Final = ("/", "?", "#")
-_REASON_TEXTS: Final = {
-    "bad_url": "check its host and port",
-    "url_too_long": "it is longer than 2,048 bytes",
-    "refused_scheme": "only http and https are crawled",
-    "policy_blocked": "its address may not be requested",
-}
-_DETAIL_TEXTS: Final = {
-    "bad_host": "its host name is invalid",
-    "private_address": "private addresses are crawled only with STRIDER_ALLOW_PRIVATE",
-    "metadata_address": "a metadata service is never crawled",
-}
 
 
 class BadTypedUrl(ValueError):
@@ -76,9 +65,8 @@ def announce(url: TypedUrl) -> TypedUrl:
 def refusal_text(text: str, refused: RefusedUrl) -> str:
     """Return the sentence about a URL that is refused: the text, the reason as in events, and what to do."""
     shown = repr(text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…")
-    detail = _DETAIL_TEXTS.get(refused.detail) or _REASON_TEXTS.get(refused.reason, refused.detail)
     verdict = "is not a URL" if refused.reason == "bad_url" else "is refused"
-    return f"{shown} {verdict} ({refused.reason}): {_hint(text.strip()) or detail}"
+    return f"{shown} {verdict} ({refused.reason}): {_hint(text.strip()) or refused.explanation}"
 
 
 def has_scheme(text: str) -> bool:

@@ -75,7 +75,10 @@ class MemoryJobs:
         found = [
             job
             for job in reversed(self.jobs.values())
-            if query.state in {None, job.state} and query.source_id in {None, job.source_id}
+            if query.state in {None, job.state}
+            and query.source_id in {None, job.source_id}
+            and query.name in {None, job.name}
+            and job.job_id.startswith(query.id_prefix)
         ]
         page, following = _page(found, query.cursor, query.limit)
         return JobPage(tuple(page), following)

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
+from strider.cli.api.job_views import commands_text
 from strider.cli.connections import Server, at_source, find_address
 from strider.cli.exit_codes import CommandExit
 from strider.cli.output import fail
 
 if TYPE_CHECKING:
     # The HTTP library takes a tenth of a second to import; --help waits for none.
-    from strider.client import RequestProblem, StriderClient
+    from strider.client import RequestProblem, StriderClient, TransitionProblem
 
 URL_VARIABLE: Final = "STRIDER_API_URL"
 TOKEN_VARIABLE: Final = "STRIDER_API_CLIENT_TOKEN"  # noqa: S105  # the name of a variable
@@ -46,6 +47,7 @@ def open_api(
         ClientError,
         RequestProblem,
         StriderClient,
+        TransitionProblem,
     )
 
     address, secret = _address_and_token(url, token)
@@ -58,6 +60,8 @@ def open_api(
         fail(f"the API refuses the token: {failure}; give --token or set {TOKEN_VARIABLE}", CommandExit.USAGE)
     except RequestProblem as failure:
         fail(_refusal_text(failure, options or {}), CommandExit.USAGE)
+    except TransitionProblem as failure:
+        fail(_transition_text(failure), CommandExit.FAILED)
     except ApiProblem as failure:
         fail(str(failure), CommandExit.FAILED)
     except ClientError as failure:
@@ -90,6 +94,14 @@ def local_stack_token() -> str:
         return ""
     caller = Caller(getpass.getuser(), Role.ADMIN)
     return issue_token(secret, caller, now_seconds=time.time(), lifetime_seconds=TOKEN_SECONDS)
+
+
+def _transition_text(failure: TransitionProblem) -> str:
+    """Return why an action is refused, with the commands that are possible instead."""
+    if not failure.allowed:
+        return str(failure)
+    reason = str(failure).partition(";")[0]
+    return f"{reason}; possible now: {commands_text(failure.allowed)}"
 
 
 def _refusal_text(failure: RequestProblem, options: Mapping[str, str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from strider.cli.output import counted, json_text, time_text
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from strider.client import RemoteExecution, RemoteJob, RemoteJobStats, RemoteRebalance
 
 NOTHING = "-"
+COMMANDS = {"force-run": "run"}
+"""Action of the API → its command, where that has another name."""
 
 
 def interval_text(job: RemoteJob) -> str:
@@ -36,6 +38,11 @@ def duration_text(seconds: float) -> str:
     return f"{seconds / 3600:.3g} h"
 
 
+def commands_text(actions: Iterable[str]) -> str:
+    """Return actions as the names of their commands."""
+    return ", ".join(COMMANDS.get(action, action) for action in actions)
+
+
 def job_row(job: RemoteJob) -> tuple[str, ...]:
     """Return a job as a row of a table."""
     planned = time_text(job.next_run_at) if job.next_run_at else NOTHING
@@ -51,7 +58,7 @@ def job_fields(job: RemoteJob, stats: RemoteJobStats | None = None) -> dict[str,
         "job": job.id,
         "name": job.name,
         "status": job.status,
-        "possible": ", ".join(job.allowed_actions),
+        "possible": commands_text(job.allowed_actions),
         "url": job.url,
         "source": job.source_id or "none: its runs will fail",
         "every": interval_text(job),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from strider.cli.api.connection import open_api
+from strider.cli.api.lookup import find_job
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import ApiToken, ApiUrl, AsJsonLines
 from strider.cli.output import counted, fail, json_text, print_status, print_text
@@ -19,7 +20,9 @@ from .run_logs import Download, Follow, Lines
 if TYPE_CHECKING:
     from strider.client import StriderClient
 
-Job = Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")]
+Job = Annotated[
+    str, typer.Argument(metavar="JOB", help="Id or name of a job; 6 characters of its id will do.")
+]
 Run = Annotated[str, typer.Option("--run", metavar="RUN", help="A run of it; its latest one by default.")]
 
 
@@ -37,6 +40,7 @@ def print_job_logs(  # noqa: PLR0917  # options, which are given by name
     if download is not None and follow:
         fail("--follow prints lines and --download writes a file: give one of them", CommandExit.USAGE)
     with open_api(api_url, token) as api:
+        job = find_job(api, job).id
         if download is not None:
             _download(api.logs.lines(job, run=run or None), download)
             return
@@ -56,7 +60,8 @@ def _lines(
     except NotFoundProblem:
         if not follow:
             raise
-    yield from last
+    # the services write one after the other, each some time after its event
+    yield from sorted(last, key=lambda line: str(line.get("ts", "")))
     if follow:
         after = str(last[-1]["id"]) if last else ""
         known = str(last[-1]["execution_id"]) if last else run
@@ -67,7 +72,7 @@ def _text(line: dict[str, Any], *, as_json: bool) -> str:
     from strider.storage.run_logs.plain_text import line_text  # noqa: PLC0415  # as above
 
     text = json_text({name: value for name, value in line.items() if name != "id"})
-    return text if as_json else line_text(text)
+    return text if as_json else line_text(text, omitted={"execution_id"})
 
 
 def _download(lines: Iterator[dict[str, Any]], path: Path) -> None:

@@ -19,6 +19,7 @@ from strider.cli.api.job_views import (
     job_fields,
     job_row,
 )
+from strider.cli.api.lookup import find_job
 from strider.cli.commands.job_logs import print_job_logs
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import ApiToken, ApiUrl, AsJson, Yes
@@ -31,7 +32,9 @@ app = typer.Typer(no_args_is_help=True, help="Create, list, change and command j
 
 MAX_LISTED: Final = 10_000
 
-Job = Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")]
+Job = Annotated[
+    str, typer.Argument(metavar="JOB", help="Id or name of a job; 6 characters of its id will do.")
+]
 StartUrl = Annotated[str, typer.Argument(metavar="URL", help="Page where its runs start.")]
 Source = Annotated[str, typer.Option("--source", metavar="ID", help="Source whose settings its runs have.")]
 Name = Annotated[str, typer.Option("--name", help="A name for people; no two jobs have the same one.")]
@@ -113,7 +116,8 @@ def list_jobs(  # noqa: PLR0917  # as above
 def show(job: Job, api_url: ApiUrl = "", token: ApiToken = "", as_json: AsJson = False) -> None:
     """Show a job, and the statistics of its runs."""
     with open_api(api_url, token) as api:
-        found, stats = api.jobs.get(job), api.jobs.stats(job)
+        found = find_job(api, job)
+        stats = api.jobs.stats(found.id)
     if as_json:
         print_json({**found.document(), "stats": stats.document()})
     else:
@@ -158,7 +162,7 @@ def edit(  # noqa: PLR0917  # as above
         fail("nothing to change is given; see: strider jobs edit --help", CommandExit.USAGE)
     with open_api(api_url, token, options={**OPTION_OF_FIELD, "url": "--start"}) as api:
         etag = f'"{version}"' if version is not None else ""
-        _print_job(api.jobs.change(job, etag=etag, **fields), as_json=as_json)
+        _print_job(api.jobs.change(find_job(api, job).id, etag=etag, **fields), as_json=as_json)
 
 
 @app.command()
@@ -166,34 +170,35 @@ def delete(
     job: Job, yes: Yes = False, api_url: ApiUrl = "", token: ApiToken = "", as_json: AsJson = False
 ) -> None:
     """Delete a job with its history. Stored pages stay. This cannot be undone."""
-    confirm(f"Delete job {job} with its history? This cannot be undone.", is_confirmed=yes)
     with open_api(api_url, token) as api:
-        api.jobs.delete(job)
+        found = find_job(api, job)
+        confirm(f"Delete job {_full_name(found)} with its history? This cannot be undone.", is_confirmed=yes)
+        api.jobs.delete(found.id)
     if as_json:
-        print_json({"id": job, "deleted": True})
+        print_json({"id": found.id, "deleted": True})
     else:
-        print_text(f"job {job} is deleted")
+        print_text(f"job {found.id} is deleted")
 
 
 @app.command()
 def run(job: Job, api_url: ApiUrl = "", token: ApiToken = "", as_json: AsJson = False) -> None:
     """Run a scheduled job now; its rhythm stays as it is."""
     with open_api(api_url, token) as api:
-        _print_job(api.jobs.force_run(job), as_json=as_json)
+        _print_job(api.jobs.force_run(find_job(api, job).id), as_json=as_json)
 
 
 @app.command()
 def pause(job: Job, api_url: ApiUrl = "", token: ApiToken = "", as_json: AsJson = False) -> None:
     """Pause a scheduled job until it is resumed."""
     with open_api(api_url, token) as api:
-        _print_job(api.jobs.pause(job), as_json=as_json)
+        _print_job(api.jobs.pause(find_job(api, job).id), as_json=as_json)
 
 
 @app.command()
 def resume(job: Job, api_url: ApiUrl = "", token: ApiToken = "", as_json: AsJson = False) -> None:
     """Resume a paused job, in the least loaded quarter of an hour."""
     with open_api(api_url, token) as api:
-        _print_job(api.jobs.resume(job), as_json=as_json)
+        _print_job(api.jobs.resume(find_job(api, job).id), as_json=as_json)
 
 
 @app.command()
@@ -201,16 +206,17 @@ def cancel(
     job: Job, yes: Yes = False, api_url: ApiUrl = "", token: ApiToken = "", as_json: AsJson = False
 ) -> None:
     """Cancel a job for good; a run of it is stopped. This cannot be undone."""
-    confirm(f"Cancel job {job} and its run? This cannot be undone.", is_confirmed=yes)
     with open_api(api_url, token) as api:
-        _print_job(api.jobs.cancel(job), as_json=as_json)
+        found = find_job(api, job)
+        confirm(f"Cancel job {_full_name(found)} and its run? This cannot be undone.", is_confirmed=yes)
+        _print_job(api.jobs.cancel(found.id), as_json=as_json)
 
 
 @app.command()
 def retry(job: Job, api_url: ApiUrl = "", token: ApiToken = "", as_json: AsJson = False) -> None:
     """Run a failed job again, with all of its retries."""
     with open_api(api_url, token) as api:
-        _print_job(api.jobs.retry(job), as_json=as_json)
+        _print_job(api.jobs.retry(find_job(api, job).id), as_json=as_json)
 
 
 app.command("logs")(print_job_logs)
@@ -222,7 +228,7 @@ def runs(
 ) -> None:
     """List the runs of a job, newest first; `strider runs show` has the state of one in the frontier."""
     with open_api(api_url, token) as api:
-        executions = list(api.jobs.executions(job, limit=limit))
+        executions = list(api.jobs.executions(find_job(api, job).id, limit=limit))
     print_listing(
         [execution.document() for execution in executions],
         EXECUTION_HEADERS,
@@ -231,6 +237,10 @@ def runs(
         empty="no runs yet",
         wrapped=(EXECUTION_HEADERS[-1],),
     )
+
+
+def _full_name(job: RemoteJob) -> str:
+    return f"{job.id} ({job.name})" if job.name else job.id
 
 
 def _settings(**given: Any) -> dict[str, Any]:

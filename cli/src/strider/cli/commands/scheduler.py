@@ -56,10 +56,13 @@ def distribution(api_url: ApiUrl = "", token: ApiToken = "", as_json: AsJson = F
     if as_json:
         print_json(found.document())
         return
-    used = [(slot.starts_at, str(slot.jobs), f"{slot.runs:g}") for slot in found.slots if slot.jobs]
+    used = [
+        (slot.starts_at, str(slot.jobs), f"{slot.runs:.3g}") for slot in found.slots if slot.jobs or slot.runs
+    ]
     if used:
         print_table(("from", "jobs", "runs a day"), used)
-    print_text(f"distribution score {found.distribution_score:.2f}, {counted(found.jobs, 'recurring job')}")
+    noun = "recurring job" if found.jobs == 1 else "recurring jobs"
+    print_text(f"distribution score {found.distribution_score:.2f}, {found.jobs} {noun}")
     if found.jobs >= len(found.slots) and found.distribution_score < LOW_DISTRIBUTION_SCORE:
         warn(f"the score is below {LOW_DISTRIBUTION_SCORE}; see: strider scheduler rebalance")
 

@@ -6,7 +6,7 @@ Reads topics only: a run continues when the wait is interrupted. Redis shows pro
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
@@ -86,8 +86,8 @@ async def wait_for_runs(
         await reader.read_to_end()
         control = reader.run_control
         unclosed = [run for run in runs if not (control.is_ending(run) or control.is_completed(run))]
-        if warns_if_open and unclosed:
-            print_status(f"{_names(unclosed)} is not closed; it ends after: strider runs close {unclosed[0]}")
+        if warns_if_open:
+            await _report_unclosed(target, unclosed)
         async with _progress(target, runs):
             return await reader.wait_for(runs)
     except asyncio.CancelledError:
@@ -95,6 +95,26 @@ async def wait_for_runs(
         raise
     finally:
         await reader.close()
+
+
+async def _report_unclosed(target: BrokerTarget, runs: Sequence[str]) -> None:
+    """Name the runs that do not end by themselves: those that are not closed, and those that do not exist."""
+    known = await _accepted_runs(target)
+    for run in runs:
+        if known is not None and run not in known:
+            print_status(f"no URL of a run {run} was accepted yet: check its name with: strider runs list")
+        else:
+            print_status(f"{run} is not closed; it ends after: strider runs close {run}")
+
+
+async def _accepted_runs(target: BrokerTarget) -> Collection[str] | None:
+    """Return the runs that have URLs in the frontier; None where it cannot be read."""
+    if not (address := find_address(REDIS)):
+        return None
+    with suppress(Unavailable, StartRefused):
+        async with open_redis(address) as redis:
+            return (await ShardInspector(redis).runs(range(target.shards))).runs.keys()
+    return None
 
 
 @asynccontextmanager

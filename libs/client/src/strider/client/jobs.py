@@ -52,10 +52,16 @@ class JobsApi:
         return parse(RemoteJob, self._requests.get(_path(job_id)).document)
 
     def list(
-        self, *, status: str | None = None, source_id: str | None = None, limit: int | None = None
+        self,
+        *,
+        status: str | None = None,
+        source_id: str | None = None,
+        name: str | None = None,
+        id_prefix: str | None = None,
+        limit: int | None = None,
     ) -> Iterator[RemoteJob]:
         """Yield jobs, newest first: all of them, or as many as `limit`."""
-        filters = {"status": status, "source_id": source_id}
+        filters = {"status": status, "source_id": source_id, "name": name, "id_prefix": id_prefix}
         return iterate(self._requests, JOBS, filters, read=lambda item: parse(RemoteJob, item), limit=limit)
 
     def change(self, job_id: str, *, etag: str = "", **changes: Unpack[JobChanges]) -> RemoteJob:

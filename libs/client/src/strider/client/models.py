@@ -6,19 +6,35 @@ Fields that a newer API adds are kept, and have no attribute of their own: `mode
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    model_validator,
+)
 
 
 class RemoteObject(BaseModel):
     """An object of a response; it is a copy, and changes nothing on the server."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
+    _document: dict[str, Any] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep_document(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        made = handler(value)
+        if isinstance(value, dict):
+            made._document = value  # noqa: SLF001  # of this class
+        return made
 
     def document(self) -> dict[str, Any]:
-        """Return it as the API sent it, with times as texts."""
-        return self.model_dump(mode="json")
+        """Return it as the API sent it."""
+        return self._document
 
 
 class RemoteJob(RemoteObject):

@@ -190,6 +190,8 @@ class JobQuery:
 
     state: JobState | None = None
     source_id: str | None = None
+    name: str | None = None
+    id_prefix: str = ""
     limit: int = 100
     cursor: str = ""
     """`next` of the page before; empty for the first page."""

@@ -46,7 +46,7 @@ class JobAction(StrEnum):
     RESUME = "resume"
     CANCEL = "cancel"
     RETRY = "retry"
-    FORCE_RUN = "force_run"
+    FORCE_RUN = "force-run"
 
 
 class ExecutionState(StrEnum):

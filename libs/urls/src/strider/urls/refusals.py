@@ -65,12 +65,37 @@ _LOCAL_SCHEMES: Final = frozenset(_LOCAL_SCHEME_NAMES.split())
 _NO_PAGE_SCHEMES: Final = frozenset(_NO_PAGE_SCHEME_NAMES.split())
 
 
+_EXPLANATIONS: Final = {
+    BAD_URL: "check its host and port",
+    TOO_LONG: "it is longer than 2,048 bytes",
+    REFUSED_SCHEME: "only http and https are crawled",
+    POLICY_BLOCKED: "its address may not be requested",
+    BAD_HOST: "its host name is invalid",
+    PRIVATE_ADDRESS: "private addresses are crawled only with STRIDER_ALLOW_PRIVATE",
+    METADATA_ADDRESS: "a metadata service is never crawled",
+}
+"""Detail or reason → what is wrong, for people."""
+
+
 @dataclass(frozen=True, slots=True)
 class RefusedUrl:
     """A text that will not be fetched, with reason and detail."""
 
     reason: str
     detail: str = ""
+
+    @property
+    def explanation(self) -> str:
+        """The sentence for people about it."""
+        if self.detail in REFUSAL_DETAILS:
+            return _EXPLANATIONS.get(self.detail) or _EXPLANATIONS.get(self.reason, self.reason)
+        return self.detail
+
+    @property
+    def text(self) -> str:
+        """Reason and explanation, with a detail of the list: `policy_blocked (private_address): …`."""
+        detail = f" ({self.detail})" if self.detail and self.detail in REFUSAL_DETAILS else ""
+        return f"{self.reason}{detail}: {self.explanation}"
 
 
 def scheme_detail(scheme: str) -> str:

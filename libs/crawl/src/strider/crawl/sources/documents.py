@@ -194,12 +194,11 @@ def _checked_name(text: str, _allow_private: bool) -> str:
 def _checked_url(text: str, allow_private: bool) -> str:
     found = to_wire_url(text)
     if isinstance(found, RefusedUrl):
-        detail = f" ({found.detail})" if found.detail else ""
         raise ValueError(  # noqa: TRY004  # of the document, not of the caller
-            f"{text[:_SHOWN_CHARACTERS]!r} is no URL that can be crawled: {found.reason}{detail}"
+            f"{text[:_SHOWN_CHARACTERS]!r} is no URL that can be crawled: {found.text}"
         )
     if refusal := address_refusal(host_kind(host_of(found)), allow_private=allow_private):
-        raise ValueError(f"{text[:_SHOWN_CHARACTERS]!r}: {refusal.reason}: {refusal.detail}")
+        raise ValueError(f"{text[:_SHOWN_CHARACTERS]!r}: {refusal.text}")
     return found
 
 

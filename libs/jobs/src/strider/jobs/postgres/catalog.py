@@ -82,6 +82,12 @@ class Catalog:
         if query.source_id is not None:
             values.append(storable(query.source_id))
             conditions.append(f"source_id = ${len(values) + 1}")
+        if query.name is not None:
+            values.append(storable(query.name))
+            conditions.append(f"name = ${len(values) + 1}")
+        if query.id_prefix:
+            values.append(storable(query.id_prefix))
+            conditions.append(f"starts_with(id, ${len(values) + 1})")
         if query.cursor:
             created_ms, job_id = _parse_cursor(query.cursor)
             values += [time_of(created_ms), job_id]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from strider.runtime.terminal_text import escape_controls
@@ -20,7 +20,7 @@ def entry_text(entry: LogEntry) -> str:
     return line_text(entry.line.text)
 
 
-def line_text(text: str) -> str:
+def line_text(text: str, *, omitted: Collection[str] = ()) -> str:
     """Return a line of JSON as text: time, level, service, event, then the other fields by name."""
     fields = line_fields(text)
     if not fields:
@@ -29,7 +29,7 @@ def line_text(text: str) -> str:
     rest = " ".join(
         f"{_LABELS.get(name, name)}={_value_text(value)}"
         for name, value in fields.items()
-        if name not in _OMITTED
+        if name not in _OMITTED and name not in omitted
     )
     line = f"{ts[:19].replace('T', ' ')}  {level:<7} {service:<14} {event:<16} {rest}".rstrip()
     return escape_controls(line)

@@ -226,8 +226,11 @@ class RunEndingLoop:
         for each in ended:
             self._meter.count_completed_run()
             names = {"job_id": each.job_id, "execution_id": each.execution_id}
+            ending = {"state": each.state_after, "by": each.by}
+            if each.reason:
+                ending["reason"] = each.reason
             sizes = {"pages": each.pages, "seconds": each.seconds}
-            _log.emit(log_events.RUN_COMPLETED, **names, **sizes, counts=dict(each.counts))
+            _log.emit(log_events.RUN_COMPLETED, **names, **ending, **sizes, counts=dict(each.counts))
         return ended
 
 

@@ -82,7 +82,7 @@ def _add(router: APIRouter, commands: JobCommands, action: JobAction, path: str)
         path,
         command,
         methods=["POST"],
-        name=action.value,
+        name=action.name.lower(),
         description=MEANINGS[action],
         responses=problems(401, 403, 404, 409, 413, 415, 422, 503),
         dependencies=[Depends(only())],

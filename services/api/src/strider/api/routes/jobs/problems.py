@@ -16,8 +16,6 @@ from strider.jobs.errors import (
     UnknownJob,
 )
 
-from .responses import action_name
-
 UNFINISHED_SECONDS: Final = 5
 """After which a run that is being cancelled has most likely ended."""
 
@@ -35,8 +33,7 @@ def install_job_problems(app: FastAPI) -> None:
 
     @app.exception_handler(IllegalTransition)
     async def _transition(_request: Request, failure: IllegalTransition) -> Response:
-        allowed = [action_name(action) for action in failure.allowed]
-        return problem(409, str(failure), state=failure.state, allowed=allowed)
+        return problem(409, str(failure), state=failure.state, allowed=list(failure.allowed))
 
     @app.exception_handler(StaleVersion)
     async def _stale(_request: Request, failure: StaleVersion) -> Response:

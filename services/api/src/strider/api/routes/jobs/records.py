@@ -56,6 +56,13 @@ State = Annotated[JobState | None, Query(description="Jobs in this state only.")
 SourceId = Annotated[
     str | None, Query(max_length=MAX_ID_CHARACTERS, json_schema_extra=_NO_NUL, description="Of this source.")
 ]
+JobName = Annotated[
+    str | None, Query(max_length=MAX_ID_CHARACTERS, json_schema_extra=_NO_NUL, description="With this name.")
+]
+IdPrefix = Annotated[
+    str | None,
+    Query(max_length=MAX_ID_CHARACTERS, json_schema_extra=_NO_NUL, description="Whose id begins with this."),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +76,7 @@ class JobRules:
         """Return a start URL as it is requested; raises ProblemError, which names the field."""
         found = core.crawlable_url(url, allow_private=self.allow_private)
         if isinstance(found, RefusedUrl):
-            reason = f"{found.reason} {found.detail}".strip()
-            raise refuse(("url", f"it cannot be crawled: {reason}"))
+            raise refuse(("url", f"it cannot be crawled: {found.text}"))
         return found
 
 
@@ -87,15 +93,22 @@ def _add_lists(router: APIRouter, store: JobStore) -> None:
     @router.get(
         "/api/v1/jobs",
         responses=problems(401, 403, 422, 503),
-        dependencies=[Depends(only("status", "source_id", "limit", "cursor"))],
+        dependencies=[Depends(only("status", "source_id", "name", "id_prefix", "limit", "cursor"))],
     )
-    async def jobs(
-        status: State = None, source_id: SourceId = None, limit: Limit = 50, cursor: Cursor = ""
+    async def jobs(  # noqa: PLR0917  # parameters of the query, which are given by name
+        status: State = None,
+        source_id: SourceId = None,
+        name: JobName = None,
+        id_prefix: IdPrefix = None,
+        limit: Limit = 50,
+        cursor: Cursor = "",
     ) -> JobListResponse:
         """List jobs, newest first."""
         query = JobQuery(
             state=status,
             source_id=core.text_filter("source_id", source_id),
+            name=core.text_filter("name", name),
+            id_prefix=core.text_filter("id_prefix", id_prefix) or "",
             limit=limit,
             cursor=core.text_filter("cursor", cursor) or "",
         )

@@ -93,11 +93,6 @@ class JobResponse(_Response):
     updated_at: Moment
 
 
-def action_name(action: str) -> str:
-    """Return an action as its path names it."""
-    return str(action).replace("_", "-")
-
-
 def job_response(job: Job) -> JobResponse:
     """Return a job as clients see it: without the token of its lock."""
     return JobResponse.model_validate(
@@ -106,7 +101,7 @@ def job_response(job: Job) -> JobResponse:
             "id": job.job_id,
             "status": job.state.value,
             "interval_type": job.interval_type.value,
-            "allowed_actions": [action_name(action) for action in allowed_actions(job.state)],
+            "allowed_actions": [action.value for action in allowed_actions(job.state)],
         }
     )
 

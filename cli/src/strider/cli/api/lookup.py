@@ -1,0 +1,42 @@
+"""The job that a person names: by its id, by the beginning of it, or by its name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from strider.cli.exit_codes import CommandExit
+from strider.cli.output import counted, fail
+
+if TYPE_CHECKING:
+    from strider.client import RemoteJob, StriderClient
+
+MIN_PREFIX_CHARACTERS: Final = 6
+MAX_SHOWN: Final = 3
+
+
+def find_job(api: StriderClient, text: str) -> RemoteJob:
+    """Return the job; ends the command where there is none, or where several ids begin so."""
+    from strider.client import NotFoundProblem  # noqa: PLC0415  # --help waits for no library
+
+    try:
+        return api.jobs.get(text)
+    except NotFoundProblem:
+        found = list(api.jobs.list(name=text, limit=1)) or _with_prefix(api, text)
+    if len(found) > 1:
+        ids = ", ".join(job.id for job in found[:MAX_SHOWN])
+        fail(
+            f"{counted(len(found), 'job')} or more begin with {text!r}: {ids}; give more of the id",
+            CommandExit.USAGE,
+        )
+    if not found:
+        fail(
+            f"there is no job with the id or name {text!r}; list them with: strider jobs list",
+            CommandExit.FAILED,
+        )
+    return found[0]
+
+
+def _with_prefix(api: StriderClient, text: str) -> list[RemoteJob]:
+    if len(text) < MIN_PREFIX_CHARACTERS:
+        return []
+    return list(api.jobs.list(id_prefix=text, limit=MAX_SHOWN))
