@@ -120,6 +120,8 @@ async def test_the_settings_of_a_seed_reach_every_service(
     await until(
         waits_for_recrawl, what="all pages wait for their recrawl", tell=ring.tell, seconds=END_SECONDS
     )
+    listed = await result(ring, "specs", "list", "--json")
+    assert rows["/"]["crawl_spec_id"] in {each["crawl_spec_id"] for each in listed}
     shown = await result(ring, "specs", "show", rows["/"]["crawl_spec_id"][:12], "--json")
     settings = shown["settings"]
     assert (settings["accept_language"], settings["max_depth"]) == (LANGUAGE, 2)

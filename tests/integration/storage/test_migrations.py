@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from strider.cli.commands.migrate import app
+from strider.cli.connections import STACK_HINT
 from strider.messaging.errors import Unavailable
 from strider.storage.errors import MigrationFailed
 from strider.storage.migrations import MigrationPlan, downgrade, revisions, runner, status, up_plan, upgrade
@@ -210,6 +211,6 @@ def test_a_missing_database_is_reported_with_its_option(
         2,
         (
             "strider: no address of PostgreSQL is configured: give strider --postgres, "
-            "set POSTGRES_DSN, or start the local stack with: strider up\n"
+            f"set POSTGRES_DSN, or {STACK_HINT}\n"
         ),
     )

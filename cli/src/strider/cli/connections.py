@@ -88,6 +88,11 @@ class BrokerTarget:
         return self.settings.run.shards
 
 
+STACK_HINT: Final = (
+    "start the local stack with: strider up (found from this folder upwards, or by STRIDER_HOME)"
+)
+
+
 class MissingTopic(Exception):
     """The broker does not have a topic that is declared."""
 
@@ -101,7 +106,7 @@ class MissingAddress(Exception):
     def __init__(self, server: Server) -> None:
         super().__init__(
             f"no address of {server.name} is configured: give strider {server.option}, "
-            f"set {server.variable}, or start the local stack with: strider up"
+            f"set {server.variable}, or {STACK_HINT}"
         )
 
 

@@ -62,6 +62,18 @@ def test_a_setting_is_json_or_a_text() -> None:
 
 
 @pytest.mark.parametrize(
+    ("assignment", "fault"),
+    [
+        ('labels={"a": {"b": 1}}', "--set labels.a is an object, expected a text"),
+        ("max_pages_per_host=1.5", "--set max_pages_per_host is the number 1.5"),
+        ("max_depth=two", "--set max_depth is a text"),
+    ],
+)
+def test_a_setting_of_the_wrong_type_is_named_with_the_type_that_it_has(assignment: str, fault: str) -> None:
+    assert fault in fault_of(None, assignment)
+
+
+@pytest.mark.parametrize(
     ("name", "text", "fault"),
     [
         ("a.yaml", "max_depth: 11", "max_depth is 11, expected 0 to 10"),

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from strider.cli.app import app
+from strider.cli.connections import STACK_HINT
 from strider.cli.explain.facts import (
     dead_letter_fact,
     decision_fact,
@@ -419,8 +420,7 @@ def test_the_lack_of_any_source_is_reported() -> None:
     assert code == 2
     assert "no source could be read" in out
     assert err.splitlines() == [
-        f"strider: no address of {name} is configured: give strider {option}, set {variable}, "
-        "or start the local stack with: strider up"
+        f"strider: no address of {name} is configured: give strider {option}, set {variable}, or {STACK_HINT}"
         for name, option, variable in (
             ("PostgreSQL", "--postgres", "POSTGRES_DSN"),
             ("Kafka", "--kafka", "KAFKA_BOOTSTRAP_SERVERS"),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from strider.cli.api.job_views import commands_text
-from strider.cli.connections import Server, at_source, find_address
+from strider.cli.connections import STACK_HINT, Server, at_source, find_address
 from strider.cli.exit_codes import CommandExit
 from strider.cli.output import fail
 
@@ -75,8 +75,7 @@ def _address_and_token(url: str, token: str) -> tuple[str, str]:
     address = url or os.environ.get(URL_VARIABLE, "") or own_address
     if not address:
         fail(
-            f"no address of the API is known: give --url, set {URL_VARIABLE}, or start the local stack with: "
-            "strider up",
+            f"no address of the API is known: give --url, set {URL_VARIABLE}, or {STACK_HINT}",
             CommandExit.USAGE,
         )
     given = token or os.environ.get(TOKEN_VARIABLE, "")

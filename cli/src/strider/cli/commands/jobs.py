@@ -23,7 +23,16 @@ from strider.cli.api.lookup import find_job
 from strider.cli.commands.job_logs import print_job_logs
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import ApiToken, ApiUrl, AsJson, Yes
-from strider.cli.output import confirm, fail, print_fields, print_json, print_listing, print_text
+from strider.cli.output import (
+    confirm,
+    counted,
+    fail,
+    print_fields,
+    print_json,
+    print_listing,
+    print_status,
+    print_text,
+)
 
 if TYPE_CHECKING:
     from strider.client import RemoteJob
@@ -101,7 +110,10 @@ def list_jobs(  # noqa: PLR0917  # as above
 ) -> None:
     """List jobs, newest first."""
     with open_api(api_url, token, options=OPTION_OF_FIELD) as api:
-        jobs = list(api.jobs.list(status=status or None, source_id=source or None, limit=limit))
+        jobs = list(api.jobs.list(status=status or None, source_id=source or None, limit=limit + 1))
+    if len(jobs) > limit:
+        print_status(f"there are more than {counted(limit, 'job')}; list more with -n, {MAX_LISTED} at most")
+        del jobs[limit:]
     print_listing(
         [job.document() for job in jobs],
         JOB_HEADERS,
@@ -228,7 +240,10 @@ def runs(
 ) -> None:
     """List the runs of a job, newest first; `strider runs show` has the state of one in the frontier."""
     with open_api(api_url, token) as api:
-        executions = list(api.jobs.executions(find_job(api, job).id, limit=limit))
+        executions = list(api.jobs.executions(find_job(api, job).id, limit=limit + 1))
+    if len(executions) > limit:
+        print_status(f"there are more than {counted(limit, 'run')}; list more with -n, {MAX_LISTED} at most")
+        del executions[limit:]
     print_listing(
         [execution.document() for execution in executions],
         EXECUTION_HEADERS,

@@ -1,4 +1,4 @@
-"""strider specs: show a crawl spec, declare one from a file, list fields and defaults.
+"""strider specs: list and show crawl specs, declare one from a file, list fields and defaults.
 
 A crawl spec is the settings of a run, under the hash of its content. Exit code 1 of `show`: there is none
 with this id.
@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from strider.cli.arguments import unknown_name
+from strider.cli.arguments import closest
 from strider.cli.connections import REQUEST_TIMEOUT_SECONDS, BrokerTarget, MissingTopic, run_with_broker
 from strider.cli.exit_codes import CommandExit
 from strider.cli.frontier.client import PUBLISHER
@@ -42,12 +42,33 @@ MIN_PREFIX_CHARS: Final = 6
 
 HIDDEN: Final = "[hidden]"
 
-app = typer.Typer(no_args_is_help=True, help="Show and declare crawl specs, the settings of runs.")
+app = typer.Typer(no_args_is_help=True, help="List, show and declare crawl specs, the settings of runs.")
 
 
 @app.callback()
 def group() -> None:
-    """Show and declare crawl specs, the settings of runs."""
+    """List, show and declare crawl specs, the settings of runs."""
+
+
+@app.command("list")
+def list_specs(bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
+    """List the crawl specs that are declared, with the settings that differ from the defaults."""
+    specs = sorted(run_with_broker(bootstrap, _load), key=lambda spec: spec.crawl_spec_id)
+    settings = [shown_settings(spec) for spec in specs]
+    print_listing(
+        [
+            {"crawl_spec_id": spec.crawl_spec_id, "settings": each}
+            for spec, each in zip(specs, settings, strict=True)
+        ],
+        ("crawl spec", "settings"),
+        [
+            (spec.crawl_spec_id, json_text(each, ascii_only=False) if each else "all defaults")
+            for spec, each in zip(specs, settings, strict=True)
+        ],
+        as_json=as_json,
+        empty="no crawl specs are declared",
+        wrapped=("settings",),
+    )
 
 
 @app.command()
@@ -154,8 +175,9 @@ def _find(specs: Sequence[CrawlSpecDeclared], spec_id: str) -> CrawlSpecDeclared
     if len(found) > 1:
         fail(f"{spec_id} is the beginning of {len(found)} ids; give more of it", CommandExit.USAGE)
     if not found:
-        known = sorted(spec.crawl_spec_id for spec in specs)
-        fail(unknown_name("crawl spec", spec_id, known), CommandExit.FAILED)
+        near = closest(wanted, [spec.crawl_spec_id for spec in specs])
+        hint = f"did you mean {near}?" if near else "list them with: strider specs list"
+        fail(f"no crawl spec {spec_id!r}; {hint}", CommandExit.FAILED)
     return found[0]
 
 

@@ -6,7 +6,8 @@ Checked as link-ingestion checks them, so that a mistake is reported here, with 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,17 +61,23 @@ def parse_assignments(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def _assigned(name: str, text: str) -> Mapping[str, Any]:
-    try:
-        return parse_settings({name: json.loads(text)}, place="--set")
-    except ValueError:
-        pass  # not JSON
-    except DecodeError as failure:
-        if failure.reason != "wrong_type":
-            raise InvalidSettings(failure.detail.replace("--set.", "--set ", 1)) from failure
-    try:
-        return parse_settings({name: text}, place="--set")
-    except DecodeError as failure:
-        raise InvalidSettings(failure.detail.replace("--set.", "--set ", 1)) from failure
+    faults: list[DecodeError] = []
+    for value in _readings(text):
+        try:
+            return parse_settings({name: value}, place="--set")
+        except DecodeError as failure:
+            faults.append(failure)
+            if failure.reason != "wrong_type":
+                break
+    first = faults[0]  # of the value as JSON, where it is JSON
+    raise InvalidSettings(first.detail.replace("--set.", "--set ", 1)) from first
+
+
+def _readings(text: str) -> Iterator[Any]:
+    """Yield what a value may be: JSON, and a text."""
+    with suppress(ValueError, RecursionError):
+        yield json.loads(text)
+    yield text
 
 
 def _as_json(values: Mapping[str, Any]) -> dict[str, Any]:

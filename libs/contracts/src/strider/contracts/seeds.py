@@ -146,4 +146,6 @@ def _suggest_field(name: str, fields: Mapping[str, SchemaField]) -> str:
     """Suggest a field for an unknown name, which may be the name of a command line option."""
     normalized = name.lower().lstrip("-").replace("-", "_")
     field = FIELD_OF_OPTION.get(normalized, normalized)
-    return f"; did you mean {field!r}?" if field in fields else suggest_nearest(name, fields)
+    return (
+        f"; did you mean {field!r}?" if field in fields else suggest_nearest(name, [*fields, *FIELD_ALIASES])
+    )
