@@ -108,7 +108,7 @@ async def test_a_store_that_fails_is_unavailable_after_seconds(
 
 
 @pytest.mark.fault("F18", part="a store that stores without an answer")
-async def test_an_object_whose_answer_was_lost_is_stored_once(
+async def test_an_object_whose_response_was_lost_is_stored_once(
     objects: DeadLetterObjectStore, bucket: Bucket
 ) -> None:
     """Its name is its content, so a second try replaces it by itself."""

@@ -1,4 +1,4 @@
-"""strider specs: list and show crawl specs, declare one from a file, list fields and defaults.
+"""strider specs: list, show and declare crawl specs; list fields and defaults.
 
 A crawl spec is the settings of a run, under the hash of its content. Exit code 1 of `show`: there is none
 with this id.

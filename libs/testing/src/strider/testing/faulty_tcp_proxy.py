@@ -1,4 +1,4 @@
-"""A TCP proxy whose requests a test can hold, and whose responses it can hold, delay, truncate or drop.
+"""A TCP proxy whose traffic a test can hold, delay, truncate or drop.
 
 Forwards bytes and knows no protocol. `faulty_tcp_proxy` runs in the test's own event loop;
 `threaded_faulty_tcp_proxy` in a thread of its own, for clients that are processes and outlive a test.
