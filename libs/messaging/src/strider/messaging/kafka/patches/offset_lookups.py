@@ -1,9 +1,9 @@
 """Requests for offsets on a connection of their own, beside the fetches.
 
-A broker answers the requests of one connection one after the other, and holds a fetch that finds no record for
-half a second. The library sends requests for the first and last offsets of partitions on the connection of its
-fetches: so each of them waited until the fetch before it was over, wherever a log had nothing new. Decides the
-connection alone.
+A broker answers the requests of one connection one after the other, and holds a fetch that finds no record
+for half a second. The library sends requests for the first and last offsets of partitions on the connection
+of its fetches: so each of them waited until the fetch before it was over, wherever a log had nothing new.
+Decides the connection alone.
 
 Like `internals`, this holds for AIOKAFKA_VERSION.
 """
