@@ -40,7 +40,7 @@ class Bench:
 
     @property
     def rounds(self) -> int:
-        return 3 if self.short else 7
+        return 2 if self.short else 7
 
     @property
     def directory(self) -> Path:

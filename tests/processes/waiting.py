@@ -13,6 +13,9 @@ from strider.testing.kafka_cluster import KafkaCluster
 PATIENCE_SECONDS = 60.0
 """Far more than anything here takes, because test machines are busy ones."""
 LOOK_SECONDS = 0.05
+MAX_LOOK_SECONDS = 0.25
+LOOKS = 20
+"""The longer a wait lasts, the less often it looks: at most after a 20th of it."""
 
 
 async def until(
@@ -29,9 +32,11 @@ async def until(
         found = condition()
         if await found if inspect.isawaitable(found) else found:
             return loop.time() - began
-        if loop.time() - began > seconds:
+        waited = loop.time() - began
+        if waited > seconds:
             raise AssertionError(f"not within {seconds:g} s: {what}\n{tell()}")
-        await asyncio.sleep(LOOK_SECONDS)
+        # A look may cost as much as what is waited for: tables, metrics, whole logs.
+        await asyncio.sleep(min(max(LOOK_SECONDS, waited / LOOKS), MAX_LOOK_SECONDS))
 
 
 async def until_whole(cluster: KafkaCluster) -> None:

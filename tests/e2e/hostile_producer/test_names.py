@@ -5,6 +5,7 @@ The sites of the neighbours are found by the same name server, at ports of the w
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from itertools import pairwise
 from urllib.parse import urlsplit
 
@@ -17,7 +18,7 @@ from strider.testing.site import AccessLogLine, ServedSite
 from tests.figures import record_figure
 from tests.processes.waiting import until
 
-from .attackers import PAGE, attacker_site, robots_allowing
+from .attackers import PAGE, AttackerSite, attacker_site, robots_allowing
 from .conftest import SEARCH_DOMAIN
 from .neighbours import DELAY_SECONDS, Stage
 
@@ -28,29 +29,38 @@ NAMES_OF_EACH = 4
 """As many lookups as would fill a pool of threads."""
 
 
-@pytest.mark.fault("A8")
-async def test_name_servers_that_hang_change_no_run_of_others(
+@pytest.mark.fault("A8", "A12")
+async def test_hanging_name_servers_change_no_run_and_odd_names_reach_no_server(
     stage: Stage, sites_by_name: NamedSites
 ) -> None:
-    """The neighbours' names expire after seconds, so they are looked up meanwhile."""
+    """The neighbours' names expire after seconds, so they are looked up while others hang.
+
+    A server that is no site is named by its port, and by names that only the machine's search domain
+    completes.
+    """
     stage.serve = sites_by_name.serve
     domains = [f"hangs{number}.test" for number in range(HANGING_DOMAINS)]
     hosts = [f"n{number}.{domain}" for domain in domains for number in range(NAMES_OF_EACH)]
     sites_by_name.zones.update({f"*.{domain}": Zone(hangs=True) for domain in domains})
 
-    async with stage.unharmed_neighbours("A8 hanging name servers"):
+    async with AsyncExitStack() as attack:
+        inner = attack.enter_context(attacker_site(lambda path: robots_allowing(path) or PAGE))
+        await attack.enter_async_context(stage.unharmed_neighbours("A8 A12 names and ports"))
         run, scheduler = stage.run_of_another_flow("hanging-names"), stage.ring.services["scheduler"]
         own = [
             urlsplit(origin).hostname or "" for each in stage.neighbours for origin in each.site.plan.origins
         ]
         before = {host: sites_by_name.queries(host) for host in own}
         stage.send_all([{"url": f"http://{host}/", "execution_id": run} for host in hosts])
+        await until_odd_names_are_refused(stage, sites_by_name, inner)
         await until(
             lambda: any("dns_timeout" in str(event) and run in str(event) for event in scheduler.events()),
             what="the hanging names have failed",
             tell=stage.ring.tell,
             seconds=60,
         )
+    assert inner.requests == []
+    assert sites_by_name.queries(f".{SEARCH_DOMAIN}") == 0
     for domain in domains:  # what is tried again later ends at once
         del sites_by_name.zones[f"*.{domain}"]
     meanwhile = [sites_by_name.queries(host) - before[host] for host in own]
@@ -61,25 +71,18 @@ async def test_name_servers_that_hang_change_no_run_of_others(
     assert "dns_timeout" in printed
 
 
-@pytest.mark.fault("A12")
-async def test_odd_ports_and_completed_names_reach_no_server(stage: Stage, sites_by_name: NamedSites) -> None:
-    """A server that is no site, by its port and by names that only the machine's search domain completes."""
-    stage.serve = sites_by_name.serve
-    with attacker_site(lambda path: robots_allowing(path) or PAGE) as inner:
-        port = urlsplit(inner.origin).port
-        names = ("database.test", f"database.{SEARCH_DOMAIN}", f"dead.test.{SEARCH_DOMAIN}")
-        sites_by_name.zones.update(dict.fromkeys(names, Zone(("127.0.0.1",))))
-        odd_ports = [f"http://database.test{rest}" for rest in (f":{port}/", f".:{port}/dot", ":6379/")]
-        completed = ["http://database/", "http://dead.test/"]
-
-        async with stage.unharmed_neighbours("A12 ports and names"):
-            stage.send_all([{"url": url} for url in (*odd_ports, *completed)])
-            for url in odd_ports:
-                await stage.until_refused(url, field="refused_port")
-            for url in completed:
-                await stage.until_refused(url, field="dns_not_found")
-        assert inner.requests == []
-        assert sites_by_name.queries(f".{SEARCH_DOMAIN}") == 0
+async def until_odd_names_are_refused(stage: Stage, sites_by_name: NamedSites, inner: AttackerSite) -> None:
+    """Send URLs of a server that is no site, and wait until each is refused."""
+    port = urlsplit(inner.origin).port
+    names = ("database.test", f"database.{SEARCH_DOMAIN}", f"dead.test.{SEARCH_DOMAIN}")
+    sites_by_name.zones.update(dict.fromkeys(names, Zone(("127.0.0.1",))))
+    odd_ports = [f"http://database.test{rest}" for rest in (f":{port}/", f".:{port}/dot", ":6379/")]
+    completed = ["http://database/", "http://dead.test/"]
+    stage.send_all([{"url": url} for url in (*odd_ports, *completed)])
+    for url in odd_ports:
+        await stage.until_refused(url, field="refused_port")
+    for url in completed:
+        await stage.until_refused(url, field="dns_not_found")
 
 
 @pytest.mark.slow

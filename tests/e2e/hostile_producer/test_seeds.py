@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,42 +25,64 @@ A_DAY = 86_400
 SLOW_SECONDS = 20.0
 
 
-@pytest.mark.fault("A1")
-async def test_patterns_that_cost_seconds_are_refused(stage: Stage) -> None:
+@pytest.mark.fault("A1", "A3", "A4", "A10")
+async def test_seeds_that_ask_for_too_much_are_refused(stage: Stage) -> None:
+    """Patterns that cost seconds, limits of another's run, the pace of a host, names of the crawler's own.
+
+    All of them at once, in one crawl of the neighbours: none is to change it, and each has its own refusal.
+    """
+    async with stage.unharmed_neighbours("A1 A3 A4 A10 refused seeds"):
+        wanted = [
+            *seeds_with_costly_patterns(),
+            *seeds_that_end_runs(stage),
+            *seeds_that_set_a_pace(stage),
+            *seeds_with_own_names(),
+        ]
+        stage.send_all([seed for seed, _ in wanted])
+        for seed, field in wanted:
+            if field:
+                await stage.until_refused(seed["url"], field=field)
+
+
+WantedRefusals = Iterator[tuple[dict[str, Any], str]]
+"""Seeds, each with the field that its refusal names; an empty one where what is refused is not known."""
+
+
+def seeds_with_costly_patterns() -> WantedRefusals:
     """Each seed would take seconds to compile, and each link of its pages seconds to match."""
     patterns = {"include": [SLOW_TO_COMPILE] * 256, "exclude": [SLOW_TO_MATCH] * 256}
-    urls = [f"http://127.0.0.1:9/patterns/{number}" for number in range(EXPENSIVE_SEEDS)]
-
-    async with stage.unharmed_neighbours("A1 patterns"):
-        for number, url in enumerate(urls):
-            texts = {name: [f"{text}{number}" for text in all_] for name, all_ in patterns.items()}
-            stage.send({"url": url, **texts})
-        for url in urls:
-            await stage.until_refused(url, field="include")
+    for number in range(EXPENSIVE_SEEDS):
+        texts = {name: [f"{text}{number}" for text in all_] for name, all_ in patterns.items()}
+        yield {"url": f"http://127.0.0.1:9/patterns/{number}", **texts}, "include"
 
 
-@pytest.mark.fault("A3")
-@pytest.mark.parametrize("limit", ["max_seconds", pytest.param("max_pages", marks=pytest.mark.slow)])
-async def test_a_seed_cannot_end_a_run_of_others(stage: Stage, limit: str) -> None:
+def seeds_that_end_runs(stage: Stage) -> WantedRefusals:
     """The name of a run stands in every page result; a limit of one would end it."""
-    async with stage.unharmed_neighbours(f"A3 {limit}"):
+    for limit in ("max_seconds", "max_pages"):
         for number, each in enumerate(stage.neighbours):
+            names = {"job_id": each.job_id, "execution_id": each.run}
             for path in ("a", "b"):
                 url = f"http://127.0.0.1:9/{limit}/{number}/{path}"
-                stage.send({"url": url, "job_id": each.job_id, "execution_id": each.run, limit: 1})
-        await stage.until_refused(f"http://127.0.0.1:9/{limit}/1/a", field="execution_id")
+                yield {"url": url, **names, limit: 1}, "execution_id" if each.kind == "shared" else ""
 
 
-@pytest.mark.fault("A4")
-@pytest.mark.parametrize("delay", [A_DAY, pytest.param(0, marks=pytest.mark.slow)])
-async def test_a_seed_cannot_set_the_pace_of_a_host(stage: Stage, delay: int) -> None:
+def seeds_that_set_a_pace(stage: Stage) -> WantedRefusals:
     """A delay of a day would stop everybody's crawl of the host, and none at all would flood it."""
-    async with stage.unharmed_neighbours(f"A4 delay {delay}"):
-        urls = [f"{origin}/late/{delay}" for each in stage.neighbours for origin in each.site.plan.origins]
-        for url in urls:
-            stage.send({"url": url, "delay": delay, "scope": "any"})
-        for url in urls:
-            await stage.until_refused(url, field="delay")
+    for delay in (A_DAY, 0):
+        for each in stage.neighbours:
+            for origin in each.site.plan.origins:
+                yield {"url": f"{origin}/late/{delay}", "delay": delay, "scope": "any"}, "delay"
+
+
+def seeds_with_own_names() -> WantedRefusals:
+    """The seen set of such a job would hide links of everybody's crawls for a week."""
+    names = [
+        {"job_id": ".robots"},
+        {"job_id": "adhoc.44136fa355b3678a"},
+        {"execution_id": "adhoc-20300101-0"},
+    ]
+    for number, name in enumerate(names):
+        yield {"url": f"http://127.0.0.1:9/names/{number}", **name}, next(iter(name))
 
 
 @pytest.mark.slow
@@ -112,68 +134,56 @@ async def test_urls_that_hold_a_host_leave_an_owner_his_pace(stage: Stage) -> No
 
 
 @pytest.mark.fault("A5")
-async def test_robots_txt_redirects_no_request_to_another_host(stage: Stage) -> None:
-    """Six hosts of the attacker name expensive URLs of another site as their robots.txt."""
-    async with stage.unharmed_neighbours("A5 robots.txt"):
-        target = stage.neighbour("owner").site.plan.origins[0]
-
-        def reply(path: str) -> tuple[int, dict[str, str], bytes]:
-            return (301, {"Location": f"{target}/expensive?{path}{time.monotonic()}"}, b"")
-
-        with attacker_sites(6, reply) as sites:
-            for site in sites:
-                stage.send({"url": f"{site.origin}/start"})
-            await until(
-                lambda: all(site.requests for site in sites),
-                what="every robots.txt of the attacker is requested",
-                tell=stage.ring.tell,
-                seconds=60,
-            )
-        assert [url for url in stage.neighbour("owner").site.request_counts() if "expensive" in url] == []
-
-
 @pytest.mark.fault("A7", part="a crawl spec that a raw seed names")
-async def test_a_seed_that_names_the_crawl_spec_of_another_gets_no_credentials(stage: Stage) -> None:
+async def test_robots_txt_redirects_no_request_and_a_crawl_spec_gives_no_credentials(stage: Stage) -> None:
+    """Two attacks on other people's sites and logins, in one crawl of the neighbours."""
+    async with stage.unharmed_neighbours("A5 A7 robots.txt and credentials"):
+        await check_redirected_robots(stage)
+        await check_named_crawl_spec(stage)
+    assert [url for url in stage.neighbour("owner").site.request_counts() if "expensive" in url] == []
+
+
+async def check_redirected_robots(stage: Stage) -> None:
+    """Six hosts of the attacker name expensive URLs of another site as their robots.txt."""
+    target = stage.neighbour("owner").site.plan.origins[0]
+
+    def reply(path: str) -> tuple[int, dict[str, str], bytes]:
+        return (301, {"Location": f"{target}/expensive?{path}{time.monotonic()}"}, b"")
+
+    with attacker_sites(6, reply) as sites:
+        stage.send_all([{"url": f"{site.origin}/start"} for site in sites])
+        await until(
+            lambda: all(site.requests for site in sites),
+            what="every robots.txt of the attacker is requested",
+            tell=stage.ring.tell,
+            seconds=60,
+        )
+
+
+async def check_named_crawl_spec(stage: Stage) -> None:
     """The id of a crawl spec stands in every page result, too."""
     with (
         attacker_site(lambda path: robots_allowing(path) or PAGE) as owners,
         attacker_site(lambda path: robots_allowing(path) or PAGE, address="127.9.4.1") as attackers,
     ):
-        async with stage.unharmed_neighbours("A7 credentials"):
-            url = f"{owners.origin}/members"
-            secret = {"Authorization": "Bearer of-the-owner"}
-            stage.send({"url": url, "job_id": "members", "headers": secret}, is_owner=True)
-            rows: list[Any] = []
+        url = f"{owners.origin}/members"
+        secret = {"Authorization": "Bearer of-the-owner"}
+        stage.send({"url": url, "job_id": "members", "headers": secret}, is_owner=True)
+        rows: list[Any] = []
 
-            async def is_stored() -> bool:
-                rows[:] = await stage.ring.pages_of("members", [url])
-                return bool(rows)
+        async def is_stored() -> bool:
+            rows[:] = await stage.ring.pages_of("members", [url])
+            return bool(rows)
 
-            await until(is_stored, what="the owner's page", tell=stage.ring.tell, seconds=60)
-            spec_id = rows[0]["crawl_spec_id"]
-            stage.send({"url": f"{attackers.origin}/steal", "crawl_spec_id": spec_id})
-            await stage.until_refused(f"{attackers.origin}/steal", field="crawl_spec_id")
+        await until(is_stored, what="the owner's page", tell=stage.ring.tell, seconds=60)
+        spec_id = rows[0]["crawl_spec_id"]
+        stage.send({"url": f"{attackers.origin}/steal", "crawl_spec_id": spec_id})
+        await stage.until_refused(f"{attackers.origin}/steal", field="crawl_spec_id")
         assert owners.headers("Authorization")[-1:] == ["Bearer of-the-owner"]
         assert attackers.headers("Authorization") == []
         spoilt = CrawlSpecDeclared("", respect_robots=False)
         stage.send({"url": f"{attackers.origin}/rude", "crawl_spec_id": stage.ring.declare(spoilt)})
         await stage.until_refused(f"{attackers.origin}/rude", field="respect_robots")
-
-
-@pytest.mark.fault("A10")
-async def test_names_that_the_crawler_uses_itself_are_refused(stage: Stage) -> None:
-    """The seen set of such a job would hide links of everybody's crawls for a week."""
-    names = [
-        {"job_id": ".robots"},
-        {"job_id": "adhoc.44136fa355b3678a"},
-        {"execution_id": "adhoc-20300101-0"},
-    ]
-
-    async with stage.unharmed_neighbours("A10 names"):
-        for number, name in enumerate(names):
-            stage.send({"url": f"http://127.0.0.1:9/names/{number}", **name})
-        for number, name in enumerate(names):
-            await stage.until_refused(f"http://127.0.0.1:9/names/{number}", field=next(iter(name)))
 
 
 @pytest.mark.fault("B6", part="an owner's run beside a flood of raw seeds")

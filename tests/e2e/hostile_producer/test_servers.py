@@ -146,8 +146,9 @@ async def test_hosts_that_never_respond_take_no_places_of_others(wide_stage: Sta
     """1,500 hosts, each of which holds a connection until the deadline of its robots.txt."""
     with attacker_hosts(_silence) as hosts:
         async with wide_stage.unharmed_neighbours("A18 silent hosts", paced=("owner",)):
-            for number in range(SILENT_HOSTS):
-                wide_stage.send({"url": hosts.url(number), "job_id": "silent"})
+            wide_stage.send_all(
+                [{"url": hosts.url(number), "job_id": "silent"} for number in range(SILENT_HOSTS)]
+            )
             await until(
                 lambda: hosts.most_open >= 50,
                 what="the silent hosts hold places",
@@ -161,9 +162,8 @@ async def test_bodies_that_end_never_take_no_memory_of_others(wide_stage: Stage)
     """80 hosts, of whose pages 27 fill the whole memory for bodies."""
     with attacker_hosts(_fat_pages) as hosts:
         async with wide_stage.unharmed_neighbours("A19 fat hosts", paced=("owner",)):
-            for number in range(FAT_HOSTS):
-                for page in range(10):
-                    wide_stage.send({"url": hosts.url(number, f"/{page}"), "job_id": "fat"})
+            urls = [hosts.url(number, f"/{page}") for number in range(FAT_HOSTS) for page in range(10)]
+            wide_stage.send_all([{"url": url, "job_id": "fat"} for url in urls])
             await until(
                 lambda: hosts.pages >= 40,
                 what="the fat pages are requested",

@@ -46,17 +46,23 @@ async def send_refused_seeds(client: Any, attack: str) -> list[str]:
     return urls
 
 
+GZIP_TAIL = with_gzip_tail(record(b'{"url": "http://127.0.0.1:9/"}'))
+
+
+async def send_unreadable_batches(stranger: Any, attack: str, content: bytes) -> list[str]:
+    """Send one to each partition; the broker takes them. Return the URLs of refused seeds behind them."""
+    for partition in await stranger.partitions_for(SEEDS_SUBMITTED.name):
+        sent = await send_forged(stranger, SEEDS_SUBMITTED.name, content, partition=partition)
+        assert sent is not None, "the broker takes it"
+    return await send_refused_seeds(stranger, attack)
+
+
+@pytest.mark.slow
 @pytest.mark.fault("A16")
 @pytest.mark.parametrize(
     ("attack", "content"),
     [
-        pytest.param("gzip-tail", with_gzip_tail(record(b'{"url": "http://127.0.0.1:9/"}')), id="gzip-tail"),
-        pytest.param(
-            "wrong-offset",
-            forged_batch(record(b"{}", delta=2**31 - 1)),
-            id="wrong-offset",
-            marks=pytest.mark.slow,
-        ),
+        pytest.param("wrong-offset", forged_batch(record(b"{}", delta=2**31 - 1)), id="wrong-offset"),
         pytest.param(
             "many-records",
             forged_batch(
@@ -65,43 +71,41 @@ async def send_refused_seeds(client: Any, attack: str) -> list[str]:
                 codec=1,
             ),
             id="many-records",
-            marks=pytest.mark.slow,
         ),
     ],
 )
 async def test_batches_that_cannot_be_read_hold_no_seeds(
     stage: Stage, stranger: Any, attack: str, content: bytes
 ) -> None:
-    """One for each partition; the broker takes them, and seeds behind them are handled as ever."""
+    """Seeds behind them are handled as ever."""
     async with stage.unharmed_neighbours(f"A16 {attack}"):
-        for partition in await stranger.partitions_for(SEEDS_SUBMITTED.name):
-            sent = await send_forged(stranger, SEEDS_SUBMITTED.name, content, partition=partition)
-            assert sent is not None, "the broker takes it"
-        for url in await send_refused_seeds(stranger, attack):
+        for url in await send_unreadable_batches(stranger, attack, content):
             await stage.until_refused(url, field="delay")
 
 
-@pytest.mark.fault("A17")
-async def test_a_transaction_that_is_left_open_holds_no_seeds(stage: Stage) -> None:
+@pytest.mark.fault("A16", "A17")
+async def test_unreadable_batches_and_a_transaction_that_is_left_open_hold_no_seeds(
+    stage: Stage, stranger: Any
+) -> None:
     """It begins in each partition, with a good seed, and is never ended; the broker aborts it."""
-    stranger: Any = AIOKafkaProducer(
+    owner_of_transaction: Any = AIOKafkaProducer(
         bootstrap_servers=stage.ring.servers.kafka.address,
         transactional_id="stranger",
         transaction_timeout_ms=60_000,
     )
-    await stranger.start()
+    await owner_of_transaction.start()
     try:
-        async with stage.unharmed_neighbours("A17 open transaction"):
-            await stranger.begin_transaction()
-            within = await send_refused_seeds(stranger, "within")
-            for number in range(2 * len(within)):
-                stage.send({"url": f"http://127.0.0.1:9/behind/{number}", "delay": 86_400})
-            for number in range(2 * len(within)):
-                await stage.until_refused(f"http://127.0.0.1:9/behind/{number}", field="delay")
-            for url in within:
+        async with stage.unharmed_neighbours("A16 A17 batches and transaction"):
+            for url in await send_unreadable_batches(stranger, "gzip-tail", GZIP_TAIL):
+                await stage.until_refused(url, field="delay")
+            await owner_of_transaction.begin_transaction()
+            within = await send_refused_seeds(owner_of_transaction, "within")
+            behind = [f"http://127.0.0.1:9/behind/{number}" for number in range(2 * len(within))]
+            stage.send_all([{"url": url, "delay": 86_400} for url in behind])
+            for url in (*behind, *within):
                 await stage.until_refused(url, field="delay")
     finally:
-        await stranger.stop()
+        await owner_of_transaction.stop()
 
 
 @pytest.mark.fault("A17")

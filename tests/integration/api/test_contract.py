@@ -31,7 +31,7 @@ GENERATED = re.compile(r"^\s*(\d+) generated", re.MULTILINE)
 @pytest.mark.parametrize(
     ("examples", "options"),
     [
-        pytest.param(10, ("--seed", "17"), id="short", marks=pytest.mark.timeout(900)),
+        pytest.param(4, ("--seed", "17"), id="short", marks=pytest.mark.timeout(900)),
         pytest.param(1_000, (), id="long", marks=[pytest.mark.slow, pytest.mark.timeout(1_800)]),
     ],
 )

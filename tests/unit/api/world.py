@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import httpx
+from fastapi import FastAPI
 
 from strider.api.core import RequestRecord, RunRecord, SqlQuery, read_record, write_record
 from strider.api.routes import (
@@ -172,11 +175,49 @@ class World:
         )
 
 
+_served: ContextVar[ApiParts] = ContextVar("served")
+"""The parts of the client whose request is served now."""
+
+
+class ServedPart:
+    """Stands for the part of this name, whosever request is served."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(getattr(_served.get(), self._name), name)
+
+
+@cache
+def shared_app(version: str) -> FastAPI:
+    """Build the routes once for all tests, because that costs far more than a test of them."""
+    names = [each.name for each in fields(ApiParts) if each.name not in {"version", "live"}]
+    stand_ins: dict[str, Any] = {name: ServedPart(name) for name in names}
+    return build_app(ApiParts(**stand_ins, version=version))
+
+
+def app_of(parts: ApiParts) -> Any:
+    """Return an application with these parts."""
+    if parts.live is not None:
+        return build_app(parts)
+    shared = shared_app(parts.version)
+
+    async def serve(scope: Any, receive: Any, send: Any) -> None:
+        token = _served.set(parts)
+        try:
+            await shared(scope, receive, send)
+        finally:
+            _served.reset(token)
+
+    return serve
+
+
 def client_of(
     parts: ApiParts, headers: Mapping[str, str] | None = None, base_url: str = "http://127.0.0.1:8060"
 ) -> httpx.AsyncClient:
     """Return a client; an admin's, where no headers are given."""
-    transport = httpx.ASGITransport(build_app(parts), raise_app_exceptions=False)
+    transport = httpx.ASGITransport(app_of(parts), raise_app_exceptions=False)
     return httpx.AsyncClient(
         transport=transport, base_url=base_url, headers=bearer() if headers is None else headers
     )

@@ -18,7 +18,7 @@ from tests.unit.scheduler.test_topology import SITE, a_site
 
 pytestmark = pytest.mark.fault("B5", part="crawl specs")
 
-KEEP_SECONDS = 1_000.0
+KEEP_SECONDS = 400.0
 SHUT = "www.shut.test"
 
 
@@ -26,8 +26,8 @@ def tidy(**changes: Any) -> SimulatedWorld:
     world = SimulatedWorld(a_site(Page("/a"), Page("/b")), **changes)
     world.options = replace(
         world.options,
-        retention_interval_seconds=60.0,
-        keep_closed_seconds=200.0,
+        retention_interval_seconds=24.0,
+        keep_closed_seconds=80.0,
         keep_specs_seconds=KEEP_SECONDS,
     )
     return world
@@ -48,10 +48,10 @@ def test_specs_go_once_their_last_entry_is_forgotten(kills: int) -> None:
         await world.pipeline.publisher.publish([Publish(CRAWL_SPECS, other)])
         for _ in range(kills):
             scheduler = world.start()
-            await asyncio.sleep(70)
+            await asyncio.sleep(28)
             await scheduler.kill()
         scheduler = world.start()
-        await asyncio.sleep(KEEP_SECONDS - 300 - kills * 70)
+        await asyncio.sleep(KEEP_SECONDS - 120 - kills * 28)
         assert await known(world, SPEC.crawl_spec_id, "unused") == {SPEC.crawl_spec_id, "unused"}
         await asyncio.sleep(3 * KEEP_SECONDS)
         assert await known(world, SPEC.crawl_spec_id, "unused") == set()

@@ -9,7 +9,8 @@ events: what cannot be read here is decoded by the codec, which reports the reas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final
 
 from strider.contracts.topic import Topic
@@ -79,7 +80,7 @@ class FieldPeeker:
         names = [field["name"] for field in declared]
         first = names.index(first_field) if first_field else 0
         last = names.index(fields[-1].rpartition(_RANGE_SEPARATOR)[2])
-        kinds = {field["name"]: _kind_name(field["type"]) for field in declared[first : last + 1]}
+        kinds = tuple((field["name"], _kind_name(field["type"])) for field in declared[first : last + 1])
         self.read_at = _compile_peek(kinds, fields)
         """Returns the selected fields that begin at an offset of an event."""
         self.empty_suffix = bytes(len(declared) - last - 1)
@@ -95,10 +96,11 @@ def _kind_name(avro: Any) -> str:
     return str(avro["type"] if isinstance(avro, dict) else avro)
 
 
+@cache
 def _compile_peek(
-    kinds: Mapping[str, str], wanted: Sequence[str]
+    kinds: tuple[tuple[str, str], ...], wanted: tuple[str, ...]
 ) -> Callable[[bytes, int], PeekedFields | None]:
-    """Compile the function that reads these fields; it returns None where it cannot."""
+    """Compile the function that reads these fields, once; it returns None where it cannot."""
     begins = {each.partition(_RANGE_SEPARATOR)[0]: number for number, each in enumerate(wanted)}
     ends = {
         each.partition(_RANGE_SEPARATOR)[2]: number
@@ -106,7 +108,7 @@ def _compile_peek(
         if _RANGE_SEPARATOR in each
     }
     lines = ["def read(value, at):", "  try:"]
-    for name, kind in kinds.items():
+    for name, kind in kinds:
         number = begins.get(name)
         if number is not None and _RANGE_SEPARATOR in wanted[number]:
             lines.append(f"    from_{number} = at")

@@ -27,7 +27,7 @@ from .membership import join_group, open_reader
 from .patches import closed_connections as links
 from .patches import compression as packing
 from .patches import internals as insides
-from .patches import metadata_pace
+from .patches import metadata_pace, offset_lookups
 from .patches import safe_decompression as unpacking
 from .patches.internals import raise_group_errors
 from .producer import KafkaProducer
@@ -90,6 +90,7 @@ class KafkaBus:
     def __init__(self, connection: KafkaConnection) -> None:
         links.install_closed_transport_handling()
         metadata_pace.install_metadata_pace()
+        offset_lookups.install_offset_lookups()
         packing.install_light_compression()
         unpacking.install_safe_decompression(connection.max_decompressed_batch_bytes)
         self._connection = connection

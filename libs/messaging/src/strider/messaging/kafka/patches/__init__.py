@@ -10,6 +10,7 @@
 | fast_append | MessageAccumulator.add_message, batch.append |
 | internals | coordinator, fetcher, subscription state, sender and accumulator |
 | metadata_pace | client.AIOKafkaClient._metadata_update |
+| offset_lookups | client.AIOKafkaClient.send |
 | safe_decompression | fetcher.MemoryRecords, .PartitionRecords, .FetchResult |
 """
 
