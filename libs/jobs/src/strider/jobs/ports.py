@@ -40,7 +40,8 @@ class JobStore(Protocol):
     async def create(self, job: NewJob, *, now_ms: int) -> Job:
         """Store a new job: a one-time job is due at once, a recurring one in the least loaded slot.
 
-        Raises InvalidJobField, DuplicateJob. A repeat with the same id and content returns the stored job.
+        One with the id of a deleted job continues its numbers, so that no id of a run is used twice. Raises
+        InvalidJobField, DuplicateJob. A repeat with the same id and content returns the stored job.
         """
 
     async def get(self, job_id: str) -> Job | None:
@@ -69,6 +70,9 @@ class JobStore(Protocol):
         Cancelling a running job marks its execution (`cancel_requested_at_ms`); the caller cancels the run,
         whose end then finishes the execution.
         """
+
+    async def follow_source(self, source_id: str, *, now_ms: int) -> Sequence[Job]:
+        """Pause the jobs of a disabled source, resume those of an enabled one; return the changed ones."""
 
     async def claim_due(self, *, now_ms: int, limit: int, token: str) -> Sequence[Launch]:
         """Claim due jobs by compare-and-set: lock, state running, and a new execution in one transaction.

@@ -196,6 +196,7 @@ def _an_execution(job: Job, now_ms: int) -> JobExecution:
         stack_trace="",
         cpu_time_ms=None,
         memory_peak_mb=None,
+        relaunches=0,
         retry_attempt=job.current_retry_count,
         counts={},
         metadata=nothing,

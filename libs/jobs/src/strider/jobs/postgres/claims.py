@@ -18,6 +18,7 @@ from strider.storage.postgres import Connection, Postgres
 
 from .records import save_execution, save_job
 from .rows import DUE, EPOCH, EXECUTION_COLUMNS, JOB_COLUMNS, Row, execution_of, job_of, listed, time_of
+from .source_states import is_source_enabled
 
 _LAUNCH: Final = f"{listed(JOB_COLUMNS, table='jobs')}, {listed(EXECUTION_COLUMNS, table='e', prefix='e_')}"
 
@@ -153,8 +154,11 @@ class Claims:
                 token is not None and job.lock_token != token
             ):
                 return job
+            # Read when the job is locked: a source that is saved later finds the job as it is stored here.
+            is_enabled = await is_source_enabled(connection, job.source_id)
             await save_execution(connection, _ended(execution, result, now_ms))
-            return await save_job(connection, finish_job(job, result, now_ms=now_ms), now_ms=now_ms)
+            ended = finish_job(job, result, now_ms=now_ms, is_source_enabled=is_enabled)
+            return await save_job(connection, ended, now_ms=now_ms)
 
         return await self._postgres.run(end)
 

@@ -3,6 +3,8 @@
 Fields that are searched are columns; the others are in `settings`, as JSON. A removed source keeps its row,
 so that its id is never given twice and no older record of it counts again.
 
+A source that is enabled or disabled resumes or pauses its jobs in the same transaction, whoever changed it.
+
 What is not published yet is published under a lock of the database, which one process has at a time: two
 processes cannot exchange the order of two versions. A process that was stopped between may still publish an
 older version late: then it publishes the current one again, or `republish_differing` finds it at the next
@@ -18,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from strider.contracts.generated.events import SourceSaved
+from strider.jobs.postgres.source_states import follow_enabled
 from strider.storage.errors import StoreRejected
 from strider.storage.postgres import Connection, Postgres
 
@@ -151,6 +154,8 @@ class PostgresSourceStore:
                 _datetime(changed.updated_at_ms),
                 changed.updated_by,
             )
+            if changed.enabled != stored.enabled:
+                await _follow(connection, changed)
             return changed
 
         return await self._unique(source.name, work)
@@ -222,7 +227,9 @@ class PostgresSourceStore:
                 if refusal.code != _UNIQUE_VIOLATION:
                     raise
                 continue
-            adopted += [_source(row) for row in rows]
+            for row in rows:
+                adopted.append(_source(row))
+                await self._postgres.run(lambda connection, at=adopted[-1]: _follow(connection, at))
         return adopted
 
     async def _unique(self, name: str, work: Callable[[Connection], Awaitable[SourceSaved]]) -> SourceSaved:
@@ -243,6 +250,12 @@ _NOT_COMPARED: Final = frozenset({"version", "updated_at_ms", "updated_by"})
 """Fields that alone make no change."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+async def _follow(connection: Connection, source: SourceSaved) -> None:
+    """Pause or resume the jobs of a source, in the transaction that stores it."""
+    now = await connection.fetchval("SELECT clock_timestamp()")
+    await follow_enabled(connection, source.source_id, is_enabled=source.enabled, now_ms=_milliseconds(now))
 
 
 def _datetime(milliseconds: int) -> datetime:

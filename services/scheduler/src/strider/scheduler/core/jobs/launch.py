@@ -38,6 +38,10 @@ class LaunchFault(Exception):
     """A run cannot be launched; the message says why, and what to do."""
 
 
+class SourceIsDisabled(LaunchFault):
+    """The source of a job is disabled: the job waits until it is enabled."""
+
+
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
     """Contents of a launch."""
@@ -84,7 +88,9 @@ def _require_source(job: Job, source: SourceSaved | None) -> SourceSaved:
             f"source_id: there is no source {job.source_id!r}; create it, or change the source_id of the job"
         )
     if not source.enabled:
-        raise LaunchFault(f"source_id: the source {job.source_id!r} is disabled; enable it")
+        raise SourceIsDisabled(
+            f"source_id: the source {job.source_id!r} is disabled; enable it, and the job runs again"
+        )
     return source
 
 

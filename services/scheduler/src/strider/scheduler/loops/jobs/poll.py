@@ -26,7 +26,7 @@ from strider.messaging.ports import Clock
 from strider.runtime.observability.logging import logger
 from strider.scheduler import log_events
 from strider.scheduler.adapters.jobs.run_publisher import PreparedRun, RunPublisher
-from strider.scheduler.core.jobs.launch import LaunchFault, plan_launch
+from strider.scheduler.core.jobs.launch import LaunchFault, SourceIsDisabled, plan_launch
 from strider.scheduler.options import JobOptions
 from strider.scheduler.ports import JobMeter
 from strider.storage.errors import StoreRejected
@@ -141,15 +141,18 @@ class JobPollLoop:
                 source = self._find_source(claimed.launch.job.source_id)
                 prepared.append(self._runs.prepare(plan_launch(claimed.launch, source)))
             except LaunchFault as fault:
-                await self._fail(claimed, str(fault))
+                await self._fail(claimed, fault)
             else:
                 ready.append(claimed)
         await self._runs.publish(prepared)
         await self._mark_all(ready)
 
-    async def _fail(self, claimed: ClaimedRun, sentence: str) -> None:
+    async def _fail(self, claimed: ClaimedRun, fault: LaunchFault) -> None:
         job, execution = claimed.launch
-        result = ExecutionResult(outcome=ExecutionState.FAILED, error_message=sentence)
+        sentence, waits = str(fault), isinstance(fault, SourceIsDisabled)
+        result = ExecutionResult(
+            outcome=ExecutionState.FAILED, error_message=sentence, waits_for_source=waits
+        )
         now_ms = await self._store.now_ms()
         await self._store.finish(execution.execution_id, result, now_ms=now_ms, token=claimed.token)
         self._claimed.remove(claimed)
