@@ -88,6 +88,14 @@ class JobStore(Protocol):
         A cancelled job among them is not returned: its execution ends as cancelled, its lock is released.
         """
 
+    async def claim_unclosed(
+        self, execution_ids: Sequence[str], *, now_ms: int, older_than_ms: int, token: str
+    ) -> Sequence[Launch]:
+        """Lock the jobs of executions that were launched so many milliseconds ago: their runs are not closed.
+
+        Each is counted (`relaunches`), published again, and marked as launched at a new time.
+        """
+
     async def mark_launched(self, execution_id: str, *, token: str, now_ms: int) -> bool:
         """Release the lock of an execution whose run is published; False if this token does not hold it."""
 

@@ -59,6 +59,11 @@ JOB_EVENTS_PAUSED: Final = warning(
     "Job events paused", "Topic job-events or job-commands cannot be read or written; both wait."
 )
 JOB_LAUNCHED: Final = info("Job launched", "The run of a job was published, and is crawled.")
+JOB_LAUNCHED_AGAIN: Final = warning(
+    "Job launched again",
+    "The closing message of a run had no effect: link-ingestion refused it (its dead letters have the "
+    "reason, usually another STRIDER_OWNER_KEY), or it was deleted unread. The run was published again.",
+)
 JOB_NOT_LAUNCHED: Final = warning(
     "Job not launched", "An execution failed before its run: its source or its settings cannot be used."
 )

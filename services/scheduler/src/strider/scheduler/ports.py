@@ -242,6 +242,9 @@ class JobMeter(Protocol):
     def count_launched(self) -> None:
         """Count a launched run."""
 
+    def count_relaunched(self) -> None:
+        """Count a run that was launched again."""
+
     def count_finished(self, outcome: ExecutionState) -> None:
         """Count a result."""
 

@@ -105,6 +105,20 @@ class MemoryJobStore:
                 found.append(Launch(self.jobs[job.job_id], execution))
         return found
 
+    async def claim_unclosed(
+        self, execution_ids: Sequence[str], *, now_ms: int, older_than_ms: int, token: str
+    ) -> Sequence[Launch]:
+        found: list[Launch] = []
+        for name in execution_ids:
+            execution = self.executions[name]
+            job = self.jobs[execution.job_id]
+            is_late = (execution.launched_at_ms or now_ms) <= now_ms - older_than_ms
+            if is_late and job.state is JobState.RUNNING and job.lock_token is None:
+                self.jobs[job.job_id] = replace(job, lock_token=token, lock_acquired_at_ms=now_ms)
+                self.executions[name] = replace(execution, relaunches=execution.relaunches + 1)
+                found.append(Launch(self.jobs[job.job_id], self.executions[name]))
+        return found
+
     async def mark_launched(self, execution_id: str, *, token: str, now_ms: int) -> bool:
         execution = self.executions[execution_id]
         job = self.jobs[execution.job_id]

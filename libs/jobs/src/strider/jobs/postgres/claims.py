@@ -74,6 +74,25 @@ _CLAIM_STALE: Final = f"""
      ORDER BY e.scheduled_for, e.id
 """  # noqa: S608, E501  # fixed texts
 
+_CLAIM_UNCLOSED: Final = f"""
+    WITH unclosed AS MATERIALIZED (
+        SELECT jobs.id, e.id AS run FROM jobs
+          JOIN job_executions AS e ON e.job_id = jobs.id AND e.execution_number = execution_count
+         WHERE e.id = ANY($4::text[]) AND e.status = 'running' AND jobs.status = 'running'
+           AND e.launched_at <= $1::timestamptz - $2::interval AND lock_token IS NULL
+         ORDER BY e.id FOR UPDATE SKIP LOCKED
+    ),
+    claimed AS (
+        UPDATE jobs SET lock_token = $3, lock_acquired_at = $1 FROM unclosed WHERE jobs.id = unclosed.id
+     RETURNING jobs.*
+    ),
+    counted AS (
+        UPDATE job_executions AS e SET relaunches = relaunches + 1 FROM unclosed WHERE e.id = unclosed.run
+     RETURNING e.*
+    )
+    SELECT {_LAUNCH} FROM claimed AS jobs JOIN counted AS e ON e.job_id = jobs.id ORDER BY e.id
+"""  # noqa: S608  # fixed texts
+
 _MARK_LAUNCHED: Final = """
     WITH released AS (
         UPDATE jobs SET lock_token = NULL, lock_acquired_at = NULL
@@ -122,6 +141,14 @@ class Claims:
         """Take over stale locks; a lock of the future, before the clock was set back, is stale too."""
         age = (time_of(older_than_ms) or EPOCH) - EPOCH
         rows = await self._postgres.fetch(_CLAIM_STALE, time_of(now_ms), age, token, limit)
+        return _launches(rows)
+
+    async def claim_unclosed(
+        self, execution_ids: Sequence[str], *, now_ms: int, older_than_ms: int, token: str
+    ) -> Sequence[Launch]:
+        """Lock the jobs of launched executions again; one that was launched meanwhile is left out."""
+        age = (time_of(older_than_ms) or EPOCH) - EPOCH
+        rows = await self._postgres.fetch(_CLAIM_UNCLOSED, time_of(now_ms), age, token, list(execution_ids))
         return _launches(rows)
 
     async def mark_launched(self, execution_id: str, *, token: str, now_ms: int) -> bool:

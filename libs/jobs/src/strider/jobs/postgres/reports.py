@@ -42,7 +42,7 @@ _JOB_COUNTS: Final = "SELECT status, count(*) FROM jobs GROUP BY status"
 
 _EXECUTION_COUNTS: Final = """
     SELECT status, count(*), sum(duration_ms)::bigint,
-           count(*) FILTER (WHERE launched_at - started_at >= $2) FROM job_executions
+           count(*) FILTER (WHERE launched_at - started_at >= $2 AND relaunches = 0) FROM job_executions
      WHERE started_at >= $1 GROUP BY status
 """
 

@@ -13,11 +13,9 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import AdaptiveRecorded, JobEvent, SourceSaved
 from strider.contracts.generated.topics import JOB_COMMANDS
 from strider.contracts.partitioning import key_partition
-from strider.crawl.runs.commands import with_command_id
 from strider.crawl.runs.control import RunControl, RunState
 from strider.jobs.lifecycle import own_interval_seconds
 from strider.jobs.models import Job, JobExecution
@@ -31,6 +29,7 @@ from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler import log_events
 from strider.scheduler.core.jobs.adaptive import compare_run, interval_of_state
 from strider.scheduler.core.jobs.ended_runs import EndedRuns
+from strider.scheduler.core.jobs.launch import cancel_command
 from strider.scheduler.core.jobs.results import (
     compared_run,
     outcome_of_run,
@@ -43,11 +42,11 @@ from strider.scheduler.shard.shard import OwnedShard
 from strider.storage.errors import StoreRejected
 
 from .adaptive_states import AdaptiveStates
+from .unclosed_runs import UnclosedRunCheck
 
 WAKE_SECONDS: Final = 1.0
 PAGE_EXECUTIONS: Final = 1_000
 CONCURRENT_SOURCES: Final = 8
-CANCELLED_BY: Final = "scheduler"
 
 _log = logger("scheduler")
 
@@ -75,6 +74,7 @@ class JobCompletionLoop:
         catch_up: Callable[[], Awaitable[None]],
         owned_shards: Callable[[], Sequence[OwnedShard]],
         shards: int,
+        unclosed: UnclosedRunCheck,
         publisher: EventPublisher,
         options: JobOptions,
         meter: JobMeter,
@@ -89,6 +89,7 @@ class JobCompletionLoop:
         self._catch_up = catch_up
         self._owned_shards = owned_shards
         self._shards = shards
+        self._unclosed = unclosed
         self._publisher = publisher
         self._options = options
         self._meter = meter
@@ -128,31 +129,25 @@ class JobCompletionLoop:
         self._has_launched, self._applied_ends = False, self._ended_runs.applied
         began_ms = epoch_ms(self._clock)
         running: set[str] = set()
+        overdue: list[JobExecution] = []
+        owned = {shard.number for shard in self._owned_shards()}
         after = ""
         while page := await self._store.running(after=after, limit=PAGE_EXECUTIONS):
             running.update(each.execution_id for each in page)
             await self._cancel_runs(page)
             await self._finish_ended(page)
+            now_ms = await self._store.now_ms()
+            overdue += self._unclosed.overdue(page, owned=owned, now_ms=now_ms)
             after = page[-1].execution_id
         self._ended_runs.keep(running, before_ms=began_ms)
+        await self._unclosed.run_once(overdue)
         await self._states.restore_copies(self._owned_shards())
 
     async def _cancel_runs(self, page: Iterable[JobExecution]) -> None:
         """Cancel the runs of cancelled jobs, where that was not done."""
         now_ms = epoch_ms(self._clock)
         cancels = [
-            with_command_id(
-                JobEvent(
-                    event_id="",
-                    what=JobEventKind.CANCEL.value,
-                    is_wish=True,
-                    at_ms=now_ms,
-                    by=CANCELLED_BY,
-                    job_id=each.job_id,
-                    execution_id=each.execution_id,
-                    reason="the job was cancelled",
-                )
-            )
+            cancel_command(each, reason="the job was cancelled", at_ms=now_ms)
             for each in page
             if each.cancel_requested_at_ms is not None
             and not self._run_control.is_completed(each.execution_id)

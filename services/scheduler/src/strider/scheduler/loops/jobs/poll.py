@@ -12,7 +12,7 @@ publishes the same runs again. Two that publish the same run do no harm.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
@@ -76,7 +76,13 @@ class JobPollLoop:
         self._meter = meter
         self._clock = clock
         self._claimed: list[ClaimedRun] = []
+        self._unclosed: set[str] = set()
+        """Launched executions that are not closed, as far as they were not claimed again."""
         self._next_recovery_at = 0.0
+
+    def launch_again(self, execution_ids: Iterable[str]) -> None:
+        """Launch runs again, with the next poll, that are not closed."""
+        self._unclosed.update(execution_ids)
 
     async def run(self) -> None:
         """Run at intervals until cancelled."""
@@ -93,6 +99,7 @@ class JobPollLoop:
         if self._clock.monotonic() >= self._next_recovery_at:
             await self._recover()
             self._next_recovery_at = self._clock.monotonic() + self._options.recovery_seconds
+        await self._launch_unclosed()
         limit = self._options.launch_batch
         is_full = True
         while is_full:
@@ -120,6 +127,21 @@ class JobPollLoop:
                 _log.emit(log_events.STALE_JOB_LOCKS_CLEARED, count=len(stale))
                 self._meter.count_stale_locks(len(stale))
             await self._launch(stale, token)
+
+    async def _launch_unclosed(self) -> None:
+        """Lock the jobs of runs that are not closed, and publish these again."""
+        names = sorted(self._unclosed)[: self._options.launch_batch]
+        self._unclosed.clear()  # what is left, or cannot be claimed now, is found again
+        if not names:
+            return
+        token, age_ms = uuid4().hex, round(self._options.relaunch_seconds * 1000)
+        now_ms = await self._store.now_ms()
+        found = await self._store.claim_unclosed(names, now_ms=now_ms, older_than_ms=age_ms, token=token)
+        for job, execution in found:
+            self._meter.count_relaunched()
+            times, run = execution.relaunches, execution.execution_id
+            _log.emit(log_events.JOB_LAUNCHED_AGAIN, job=job.job_id, run=run, times=times)
+        await self._launch(found, token)
 
     async def _launch(self, launches: Sequence[Launch], token: str) -> None:
         self._claimed += [ClaimedRun(launch, token) for launch in launches]
@@ -174,6 +196,8 @@ class JobPollLoop:
         job, execution = claimed.launch
         is_first = await self._store.mark_launched(execution.execution_id, token=claimed.token, now_ms=now_ms)
         self._claimed.remove(claimed)
-        if is_first:  # else another scheduler took the lock over, and has marked it
+        if (
+            is_first and not execution.relaunches
+        ):  # else another scheduler took the lock over, and has marked it
             self._meter.count_launched()
             _log.emit(log_events.JOB_LAUNCHED, job=job.job_id, run=execution.execution_id)
