@@ -127,7 +127,7 @@ async def test_a_run_whose_messages_were_refused_is_launched_again(servers: JobS
     first = servers.start(settings={"STRIDER_OWNER_KEY": "another-key-0123456789-0123456789"})
     await first.until(lambda: len(first.events(log_events.JOB_LAUNCHED.text)) == len(jobs), what="launches")
     first.kill()
-    second = servers.start(settings={"SCHEDULER_JOB_RELAUNCH_SECONDS": "1s"})
+    second = servers.start(settings={"SCHEDULER_JOB_RELAUNCH_SECONDS": "1"})
     await servers.until_all(jobs, ExecutionState.COMPLETED)
 
     await check_single_runs(servers, jobs)

@@ -14,7 +14,7 @@ from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.jobs.ports import JobStore
 from strider.link_ingestion.options import IngestionPolicy
 from strider.link_ingestion.topology import OWNED_SEEDS_GROUP, SeedIngestion
-from strider.messaging.effects import Publish, PublishRequest
+from strider.messaging.effects import Publish, PublishRaw, PublishRequest
 from strider.messaging.inprocess import InProcessBus
 from strider.messaging.ports import Header
 from strider.runtime.consumer.loop import ConsumerLoop
@@ -89,6 +89,9 @@ class MemoryCopies:
 
     async def write(self, state: AdaptiveRecorded) -> None:
         self.states[state.source_id] = state
+
+    async def delete(self, source_id: str) -> None:
+        self.states.pop(source_id, None)
 
     async def are_complete(self, shard: int, epoch: int) -> bool:
         return self.markers.get(shard) == epoch
@@ -171,6 +174,20 @@ class JobWorld(SimulatedWorld):
         first, *others = start_urls or (f"http://{name}/",)
         saved = SourceSaved(name, name, first, start_urls=tuple(others), **changes)
         await self.pipeline.publisher.publish([Publish(SOURCES, saved)])
+
+    async def remove_source(self, name: str) -> None:
+        await self.pipeline.publisher.publish([PublishRaw(SOURCES, name.encode(), None)])
+
+    async def adaptive_states(self) -> dict[str, AdaptiveRecorded]:
+        """Return the states of all sources that a new reader of the topic has."""
+        reader = TopicAdaptiveStates(self.bus, self.codec, clock=self.clock)
+        found: dict[str, AdaptiveRecorded] = {}
+        for shard in range(SHARDS):
+            for name, value in (await reader.read_states(shard)).items():
+                state = reader.decode_state(value)
+                assert state is not None
+                found[name] = state
+        return found
 
     async def add_job(self, job_id: str, *start_urls: str, **changes: Any) -> None:
         """Save a source of the same name, and a job of it that is due."""

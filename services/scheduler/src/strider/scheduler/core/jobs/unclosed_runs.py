@@ -22,7 +22,7 @@ MAX_RELAUNCHES: Final = 2
 NOT_CLOSED: Final = (
     "the run was launched {launches} times and cannot end: its closing message had no effect, because "
     "link-ingestion refused it, or it was deleted unread. Set the same STRIDER_OWNER_KEY for scheduler and "
-    "link-ingestion (`strider topics tail link-ingestion-dlq` shows what was refused); the run is cancelled"
+    "link-ingestion (`strider why URL` shows why a start URL was refused); the run is cancelled"
 )
 
 

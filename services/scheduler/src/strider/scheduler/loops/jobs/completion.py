@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,7 +23,7 @@ from strider.jobs.models import Job, JobExecution
 from strider.jobs.ports import JobStore
 from strider.jobs.states import ExecutionState
 from strider.messaging.effects import Publish
-from strider.messaging.errors import ShardFenced, Unavailable
+from strider.messaging.errors import ShardFenced
 from strider.messaging.ports import Clock, epoch_ms
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
@@ -39,14 +40,16 @@ from strider.scheduler.loops.duty_cycle import DUTY_CYCLE_DIVISOR
 from strider.scheduler.options import JobOptions
 from strider.scheduler.ports import JobMeter
 from strider.scheduler.shard.shard import OwnedShard
-from strider.storage.errors import StoreRejected
 
 from .adaptive_states import AdaptiveStates
+from .faults import REFUSALS, log_refusal, repeatable
 from .unclosed_runs import UnclosedRunCheck
 
 WAKE_SECONDS: Final = 1.0
 PAGE_EXECUTIONS: Final = 1_000
 CONCURRENT_SOURCES: Final = 8
+FORGET_SECONDS: Final = 3_600.0
+"""Interval at which states of sources are looked through for those to be deleted."""
 
 _log = logger("scheduler")
 
@@ -72,6 +75,7 @@ class JobCompletionLoop:
         states: AdaptiveStates,
         find_source: Callable[[str], SourceSaved | None],
         catch_up: Callable[[], Awaitable[None]],
+        catch_up_sources: Callable[[], Awaitable[None]],
         owned_shards: Callable[[], Sequence[OwnedShard]],
         shards: int,
         unclosed: UnclosedRunCheck,
@@ -80,13 +84,14 @@ class JobCompletionLoop:
         meter: JobMeter,
         clock: Clock,
     ) -> None:
-        """Create the loop; `catch_up` applies all job events up to now."""
+        """Create the loop; `catch_up` applies all job events up to now, `catch_up_sources` all sources."""
         self._store = store
         self._ended_runs = ended_runs
         self._run_control = run_control
         self._states = states
         self._find_source = find_source
         self._catch_up = catch_up
+        self._catch_up_sources = catch_up_sources
         self._owned_shards = owned_shards
         self._shards = shards
         self._unclosed = unclosed
@@ -97,6 +102,7 @@ class JobCompletionLoop:
         self._has_launched = True
         self._last_pass_at = float("-inf")
         self._applied_ends = -1
+        self._next_forgetting_at = clock.monotonic() + FORGET_SECONDS
 
     def note_launched(self) -> None:
         """Note that runs were launched: one of them may have ended before it was marked."""
@@ -108,12 +114,8 @@ class JobCompletionLoop:
         while True:
             await self._clock.sleep(wait_seconds)
             began = self._clock.monotonic()
-            try:
-                if self._is_due():
-                    await self.run_once()
-            except (Unavailable, StoreRejected) as failure:
+            if self._is_due() and not await repeatable(self.run_once):
                 self._has_launched = True  # repeated soon
-                _log.emit(log_events.JOBS_PAUSED, why=str(failure))
                 wait_seconds = self._options.reconcile_seconds
                 continue
             took_seconds = self._clock.monotonic() - began
@@ -142,6 +144,20 @@ class JobCompletionLoop:
         self._ended_runs.keep(running, before_ms=began_ms)
         await self._unclosed.run_once(overdue)
         await self._states.restore_copies(self._owned_shards())
+        if self._clock.monotonic() >= self._next_forgetting_at:
+            await self._forget_states()
+            self._next_forgetting_at = self._clock.monotonic() + FORGET_SECONDS
+
+    async def _forget_states(self) -> None:
+        """Delete the states of sources that are not there any more, or were not compared for long."""
+        await self._catch_up_sources()  # a source that was just saved exists
+        now_ms = epoch_ms(self._clock)
+        for shard in self._owned_shards():
+            with suppress(ShardFenced):  # its new owner does the same
+                await self._states.forget(shard, exists=self._exists, now_ms=now_ms)
+
+    def _exists(self, source_id: str) -> bool:
+        return self._find_source(source_id) is not None
 
     async def _cancel_runs(self, page: Iterable[JobExecution]) -> None:
         """Cancel the runs of cancelled jobs, where that was not done."""
@@ -179,15 +195,25 @@ class JobCompletionLoop:
         ]
         for first in range(0, len(own), CONCURRENT_SOURCES):
             part = own[first : first + CONCURRENT_SOURCES]
-            await asyncio.gather(*(self._finish_all(shard, ended) for shard, ended in part))
+            work = (self._finish_all(shard, ended) for shard, ended in part)
+            for failure in await asyncio.gather(*work, return_exceptions=True):
+                if failure is not None:  # raised once none of them is under way any more
+                    raise failure
 
     async def _finish_all(self, shard: OwnedShard, ended: Sequence[EndedExecution]) -> None:
         for each in sorted(ended, key=lambda one: one.end.at_ms):
+            job_id, execution_id = each.job.job_id, each.execution.execution_id
             try:
                 state = await self._adapt(shard, each)
             except ShardFenced:
                 return  # the shard has a newer owner, which finishes them
-            await self._finish(each, state)
+            except REFUSALS as failure:
+                log_refusal(failure, job_id=job_id, execution_id=execution_id)
+                state = None
+            try:
+                await self._finish(each, state)
+            except REFUSALS as failure:
+                log_refusal(failure, job_id=job_id, execution_id=execution_id)
 
     async def _finish(self, ended: EndedExecution, state: AdaptiveRecorded | None) -> None:
         job, execution, end = ended.job, ended.execution, ended.end

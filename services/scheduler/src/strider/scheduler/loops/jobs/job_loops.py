@@ -58,6 +58,7 @@ class JobLoops:
             states=AdaptiveStates(ports.adaptive_states, ports.adaptive_copies),
             find_source=sources.find,
             catch_up=commands.catch_up,
+            catch_up_sources=sources.catch_up,
             owned_shards=owned_shards,
             shards=options.shards,
             unclosed=unclosed,

@@ -21,7 +21,6 @@ from strider.contracts.generated.events import SourceSaved
 from strider.jobs.models import ExecutionResult, Launch
 from strider.jobs.ports import JobStore
 from strider.jobs.states import ExecutionState
-from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
 from strider.runtime.observability.logging import logger
 from strider.scheduler import log_events
@@ -29,7 +28,8 @@ from strider.scheduler.adapters.jobs.run_publisher import PreparedRun, RunPublis
 from strider.scheduler.core.jobs.launch import LaunchFault, SourceIsDisabled, plan_launch
 from strider.scheduler.options import JobOptions
 from strider.scheduler.ports import JobMeter
-from strider.storage.errors import StoreRejected
+
+from .faults import REFUSALS, log_refusal, repeatable
 
 CONCURRENT_UPDATES: Final = 8
 """Executions that are marked at a time: as many as the pool has connections."""
@@ -87,10 +87,7 @@ class JobPollLoop:
     async def run(self) -> None:
         """Run at intervals until cancelled."""
         while True:
-            try:
-                await self.run_once()
-            except (Unavailable, StoreRejected) as failure:
-                _log.emit(log_events.JOBS_PAUSED, claimed=len(self._claimed), why=str(failure))
+            await repeatable(self.run_once)
             await self._clock.sleep(self._options.poll_seconds)
 
     async def run_once(self) -> None:
@@ -163,7 +160,7 @@ class JobPollLoop:
                 source = self._find_source(claimed.launch.job.source_id)
                 prepared.append(self._runs.prepare(plan_launch(claimed.launch, source)))
             except LaunchFault as fault:
-                await self._fail(claimed, fault)
+                await self._store_or_leave(claimed, self._fail(claimed, fault))
             else:
                 ready.append(claimed)
         await self._runs.publish(prepared)
@@ -185,12 +182,21 @@ class JobPollLoop:
         now_ms = await self._store.now_ms() if ready else 0
         for first in range(0, len(ready), CONCURRENT_UPDATES):
             part = ready[first : first + CONCURRENT_UPDATES]
-            marks = (self._mark(claimed, now_ms) for claimed in part)
+            marks = (self._store_or_leave(claimed, self._mark(claimed, now_ms)) for claimed in part)
             for failure in await asyncio.gather(*marks, return_exceptions=True):
                 if failure is not None:
                     raise failure
         if ready:
             self._on_launched()
+
+    async def _store_or_leave(self, claimed: ClaimedRun, work: Awaitable[None]) -> None:
+        """Store a state; one that PostgreSQL refuses is left, and tried again when its lock is stale."""
+        try:
+            await work
+        except REFUSALS as failure:
+            self._claimed.remove(claimed)
+            job, execution = claimed.launch
+            log_refusal(failure, job_id=job.job_id, execution_id=execution.execution_id)
 
     async def _mark(self, claimed: ClaimedRun, now_ms: int) -> None:
         job, execution = claimed.launch
