@@ -85,7 +85,8 @@ class JobStore(Protocol):
     ) -> Sequence[Launch]:
         """Take over locks older than so many milliseconds: their runs must be published again.
 
-        A cancelled job among them is not returned: its execution ends as cancelled, its lock is released.
+        A cancelled job among them is not returned: its lock is released, and its execution counts as
+        launched, because its run may have been published. So that run is cancelled, and ends it.
         """
 
     async def claim_unclosed(

@@ -99,7 +99,8 @@ class MemoryJobStore:
                 continue
             execution = self.executions[f"{job.job_id}-{job.execution_count}"]
             if job.state is JobState.CANCELLED:
-                self._end(execution, ExecutionResult(outcome=ExecutionState.CANCELLED), now_ms)
+                self.jobs[job.job_id] = replace(job, lock_token=None, lock_acquired_at_ms=None)
+                self.executions[execution.execution_id] = replace(execution, launched_at_ms=now_ms)
             elif len(found) < limit:
                 self.jobs[job.job_id] = replace(job, lock_token=token, lock_acquired_at_ms=now_ms)
                 found.append(Launch(self.jobs[job.job_id], execution))

@@ -63,8 +63,8 @@ _CLAIM_STALE: Final = f"""
           FROM stale WHERE jobs.id = stale.id
      RETURNING jobs.*
     ),
-    ended AS (
-        UPDATE job_executions AS e SET status = 'cancelled', completed_at = $1, duration_ms = 0
+    cancelled AS (
+        UPDATE job_executions AS e SET launched_at = $1, cancel_requested_at = coalesce(cancel_requested_at, $1)
           FROM claimed WHERE e.job_id = claimed.id AND e.execution_number = claimed.execution_count
            AND claimed.status <> 'running' AND e.status = 'running' AND e.launched_at IS NULL
     )

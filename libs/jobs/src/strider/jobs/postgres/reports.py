@@ -158,7 +158,7 @@ class Reports:
         deleted, after = 0, ""
         while True:
             (part,) = await self._postgres.fetch(PRUNE_MANY, after, _JOBS_TOGETHER, KEPT_EXECUTIONS)
-            deleted += part["deleted"]
+            deleted += int(part["deleted"])
             if part["deleted"]:
                 continue  # there may be more of the same jobs
             if part["jobs"] < _JOBS_TOGETHER:

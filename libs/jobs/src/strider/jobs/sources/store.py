@@ -17,6 +17,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 from strider.contracts.generated.events import SourceSaved
@@ -155,7 +156,7 @@ class PostgresSourceStore:
                 changed.updated_by,
             )
             if changed.enabled != stored.enabled:
-                await _follow(connection, changed)
+                await _follow(changed, connection)
             return changed
 
         return await self._unique(source.name, work)
@@ -227,9 +228,9 @@ class PostgresSourceStore:
                 if refusal.code != _UNIQUE_VIOLATION:
                     raise
                 continue
-            for row in rows:
-                adopted.append(_source(row))
-                await self._postgres.run(lambda connection, at=adopted[-1]: _follow(connection, at))
+            adopted += [_source(row) for row in rows]
+        for source in adopted:
+            await self._postgres.run(partial(_follow, source))
         return adopted
 
     async def _unique(self, name: str, work: Callable[[Connection], Awaitable[SourceSaved]]) -> SourceSaved:
@@ -252,7 +253,7 @@ _NOT_COMPARED: Final = frozenset({"version", "updated_at_ms", "updated_by"})
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-async def _follow(connection: Connection, source: SourceSaved) -> None:
+async def _follow(source: SourceSaved, connection: Connection) -> None:
     """Pause or resume the jobs of a source, in the transaction that stores it."""
     now = await connection.fetchval("SELECT clock_timestamp()")
     await follow_enabled(connection, source.source_id, is_enabled=source.enabled, now_ms=_milliseconds(now))

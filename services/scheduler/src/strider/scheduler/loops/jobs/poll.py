@@ -93,8 +93,8 @@ class JobPollLoop:
     async def run_once(self) -> None:
         """Launch what is claimed, what has a stale lock, and what is due."""
         await self._launch_claimed()
-        if self._clock.monotonic() >= self._next_recovery_at:
-            await self._recover()
+        # What is due does not wait for a recovery that fails.
+        if self._clock.monotonic() >= self._next_recovery_at and await repeatable(self._recover):
             self._next_recovery_at = self._clock.monotonic() + self._options.recovery_seconds
         await self._launch_unclosed()
         limit = self._options.launch_batch
