@@ -155,6 +155,12 @@ async def test_enabled_sources_become_jobs_after_the_difference_was_shown(
         for what in ("disable", "disable", "enable", "enable"):
             await client.post(f"{PATH}/{ids[0]}/{what}", json={})
             switched.append(await job_of(postgres, ids[0]))
+        for fields in ({"enabled": False}, {}):  # PUT enables what it does not disable
+            document = {**(await client.get(f"{PATH}/{ids[0]}")).json(), **fields}
+            await client.put(
+                f"{PATH}/{ids[0]}", json={name: document[name] for name in ("name", "url", *fields)}
+            )
+            switched.append(await job_of(postgres, ids[0]))
         store = PostgresJobStore(postgres)
         await store.act(job_id_of(ids[1]), JobAction.PAUSE, now_ms=await store.now_ms())
         for what in ("disable", "enable"):
@@ -170,6 +176,8 @@ async def test_enabled_sources_become_jobs_after_the_difference_was_shown(
         JobState.PAUSED,
         JobState.PAUSED,
         JobState.SCHEDULED,
+        JobState.SCHEDULED,
+        JobState.PAUSED,
         JobState.SCHEDULED,
     ]
     assert switched[1] == switched[0]
@@ -252,8 +260,7 @@ async def test_the_sources_of_a_source_manager_are_imported(
         "disable_source": 1,
         "skip": 1,
         "create": 1,
-        "pause": 1,
-    }
+    }  # its job was paused with it
     assert [each and each.state for each in jobs] == [JobState.PAUSED, JobState.SCHEDULED]
     assert (broken.status_code, broken.json()["part"]) == (503, "source-manager")
     assert await asyncio.to_thread(process.stop) == 0

@@ -176,7 +176,10 @@ async def test_a_cancelled_run_is_shown_until_it_has_ended(store: PostgresJobSto
     assert await store.running() == []
 
 
-async def test_a_cancelled_execution_that_was_never_launched_ends(store: PostgresJobStore) -> None:
+async def test_a_cancelled_execution_that_may_be_launched_has_its_run_cancelled(
+    store: PostgresJobStore,
+) -> None:
+    """Nobody knows whether the process died before or after it had published the run."""
     made = await _create(store)
     (launch,) = await store.claim_due(now_ms=NOW_MS, limit=10, token="dead")
     await store.act(made.job_id, JobAction.CANCEL, now_ms=NOW_MS)
@@ -187,6 +190,8 @@ async def test_a_cancelled_execution_that_was_never_launched_ends(store: Postgre
 
     assert found == []
     assert stored is not None
-    assert stored.state is ExecutionState.CANCELLED
+    assert (stored.state, stored.launched_at_ms) == (ExecutionState.RUNNING, later)
+    assert await store.running() == [stored]
+    assert stored.cancel_requested_at_ms == NOW_MS
     assert job is not None
     assert (job.state, job.lock_token) == (JobState.CANCELLED, None)

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from strider.jobs.history import is_prunable
+from strider.jobs.history import STALE_LOCK, is_prunable
 from strider.jobs.postgres import PostgresJobStore
 from strider.jobs.postgres.claims import DUE_QUERY
+from strider.jobs.postgres.reports import EXECUTION_COUNTS, PRUNE_MANY, PRUNE_OLD
 from strider.jobs.postgres.rows import time_of
 from strider.storage.postgres import Postgres
 
@@ -85,6 +86,34 @@ async def test_10000_jobs_that_are_due_at_once_are_claimed_in_batches(
     assert (waiting.due, waiting.oldest_due_ms) == (10_000, 5)
     assert len(claimed) == 10_000
     assert (await store.metrics(now_ms=NOW_MS)).launching == 10_000
+
+
+async def _explain(postgres: Postgres, query: str, *values: Any) -> list[dict[str, Any]]:
+    """Return the nodes of the plan of a query, without executing it."""
+    (row,) = await postgres.fetch(f"EXPLAIN (FORMAT json) {query}", *values)
+    (found,) = json.loads(row[0])
+    return _nodes(found["Plan"])
+
+
+async def test_pruning_and_metrics_read_no_table_whole(postgres: Postgres) -> None:
+    """Each reads by an index, beside a table of many executions, so that no statement takes too long."""
+    many = HISTORY_JOBS.replace("60", "400")
+    for statement in (many, HISTORY):
+        await postgres.run(
+            lambda connection, text=statement: connection.execute(text, time_of(NOW_MS - 40 * DAY_MS))
+        )
+    await postgres.run(lambda connection: connection.execute("ANALYZE jobs, job_executions"))
+
+    plans = {
+        "old": await _explain(postgres, PRUNE_OLD, time_of(NOW_MS - 90 * DAY_MS), 5_000),
+        "many": await _explain(postgres, PRUNE_MANY, "", 1_000, 100),
+        "metrics": await _explain(postgres, EXECUTION_COUNTS, time_of(NOW_MS - DAY_MS), STALE_LOCK),
+    }
+
+    for name, nodes in plans.items():
+        whole = [node for node in nodes if node["Node Type"] == "Seq Scan"]
+        assert not [node for node in whole if node["Relation Name"] == "job_executions"], (name, nodes)
+    assert {node.get("Index Name") for node in plans["metrics"]} >= {"job_executions_started"}
 
 
 @pytest.mark.req("S1.12.1", part="the record")

@@ -121,6 +121,19 @@ async def test_a_job_without_a_source_fails_with_a_sentence_and_can_be_retried(s
     assert "there is no source 'nothing'" in failed.error_message
 
 
+async def test_a_run_whose_messages_were_refused_is_launched_again(servers: JobServers) -> None:
+    """A scheduler with another key than link-ingestion's is replaced by one with the right key."""
+    jobs = await servers.add_jobs(servers.serve_sites(2))
+    first = servers.start(settings={"STRIDER_OWNER_KEY": "another-key-0123456789-0123456789"})
+    await first.until(lambda: len(first.events(log_events.JOB_LAUNCHED.text)) == len(jobs), what="launches")
+    first.kill()
+    second = servers.start(settings={"SCHEDULER_JOB_RELAUNCH_SECONDS": "1"})
+    await servers.until_all(jobs, ExecutionState.COMPLETED)
+
+    await check_single_runs(servers, jobs)
+    assert len(second.events(log_events.JOB_LAUNCHED_AGAIN.text)) >= len(jobs)
+
+
 async def test_without_postgresql_crawling_continues_and_results_follow(
     servers: JobServers, database: str
 ) -> None:

@@ -119,6 +119,23 @@ async def test_only_ended_runs_are_archived_and_a_late_line_is_added(
     assert await archived_numbers(archive, "b") == []
 
 
+async def test_a_log_that_redis_refuses_to_read_delays_no_other(
+    redis: Redis, objects: DeadLetterObjectStore
+) -> None:
+    """Its key has another type, by other hands; it is archived once it can be read again."""
+    logs, archive = RedisRunLogs(redis), RunLogArchive(objects)
+    loop = loop_of(logs, archive, {"a", "b", "c"})
+    await logs.write([*lines_of("a", range(3)), *lines_of("b", range(3)), *lines_of("c", range(3))])
+    await redis.command("RENAME", "strider:run:{b}:log", "strider:run:{b}:log:kept")
+    await redis.command("SET", "strider:run:{b}:log", "no stream")
+    closed = await loop.run_once()
+    await redis.command("RENAME", "strider:run:{b}:log:kept", "strider:run:{b}:log")
+
+    assert (closed, await loop.run_once()) == (2, 1)
+    for run in "abc":
+        assert await archived_numbers(archive, run) == list(range(3))
+
+
 async def test_without_an_object_store_a_log_ends_and_stays_in_redis(redis: Redis) -> None:
     logs = RedisRunLogs(redis)
     await logs.write(lines_of("a", range(3)))

@@ -206,6 +206,7 @@ def an_execution(job_id: str, number: int, state: ExecutionState, **fields: obje
         "stack_trace": "",
         "cpu_time_ms": None,
         "memory_peak_mb": None,
+        "relaunches": 0,
         "retry_attempt": 0,
         "counts": {"fetched": 12},
         "metadata": {},

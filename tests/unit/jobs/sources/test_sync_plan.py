@@ -9,8 +9,8 @@ import pytest
 
 from strider.contracts.generated.enums import JobState
 from strider.contracts.generated.events import SourceSaved
-from strider.jobs.models import IntervalType, Job
-from strider.jobs.sources.sync import PAUSED_BY, PAUSED_BY_SOURCE, SyncAction, plan_source
+from strider.jobs.models import PAUSED_BY_SOURCE, IntervalType, Job
+from strider.jobs.sources.sync import SyncAction, plan_source
 
 SOURCE = SourceSaved("s", "Example", "https://a.test/", interval_minutes=60)
 OFF = replace(SOURCE, enabled=False)
@@ -26,6 +26,7 @@ def a_job(state: JobState = JobState.SCHEDULED, **more: Any) -> Job:
         "interval_minutes": 60,
         "interval_type": IntervalType.MINUTES,
         "adaptive_scheduling": True,
+        "paused_by": "",
         "metadata": {},
         "created_by": "sources",
     }
@@ -34,9 +35,6 @@ def a_job(state: JobState = JobState.SCHEDULED, **more: Any) -> Job:
 
 def actions(source: SourceSaved, *jobs: Job) -> list[SyncAction]:
     return [step.action for step in plan_source(source, jobs)]
-
-
-MARKED = {PAUSED_BY: PAUSED_BY_SOURCE}
 
 
 @pytest.mark.req("S1.1.11", part="the plan")
@@ -49,7 +47,10 @@ MARKED = {PAUSED_BY: PAUSED_BY_SOURCE}
         pytest.param(SOURCE, [a_job(JobState.CANCELLED)], [SyncAction.SKIP], id="a person cancelled it"),
         pytest.param(SOURCE, [a_job(JobState.PAUSED)], [], id="a person paused it"),
         pytest.param(
-            SOURCE, [a_job(JobState.PAUSED, metadata=MARKED)], [SyncAction.RESUME], id="paused for the source"
+            SOURCE,
+            [a_job(JobState.PAUSED, paused_by=PAUSED_BY_SOURCE)],
+            [SyncAction.RESUME],
+            id="paused for the source",
         ),
         pytest.param(SOURCE, [a_job(interval_minutes=30)], [SyncAction.UPDATE], id="another interval"),
         pytest.param(
@@ -59,8 +60,9 @@ MARKED = {PAUSED_BY: PAUSED_BY_SOURCE}
         pytest.param(OFF, [], [], id="disabled without a job"),
         pytest.param(OFF, [a_job()], [SyncAction.PAUSE], id="disabled"),
         pytest.param(OFF, [a_job(created_by="ann")], [SyncAction.PAUSE], id="disabled, a job of a person"),
+        pytest.param(OFF, [a_job(JobState.PENDING)], [SyncAction.PAUSE], id="disabled, due once"),
         pytest.param(OFF, [a_job(JobState.RUNNING)], [], id="disabled, a run in progress"),
-        pytest.param(OFF, [a_job(JobState.PAUSED, metadata=MARKED)], [], id="disabled twice"),
+        pytest.param(OFF, [a_job(JobState.PAUSED, paused_by=PAUSED_BY_SOURCE)], [], id="disabled twice"),
     ],
 )
 def test_the_plan_follows_from_the_present_state(

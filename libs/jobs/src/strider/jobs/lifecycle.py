@@ -13,9 +13,9 @@ from strider.contracts.generated.enums import JobState
 
 from .errors import IllegalTransition
 from .intervals import RETRY_CAP_SECONDS, interval_seconds, next_regular_run_ms, retry_wait_seconds
-from .models import ExecutionResult, Job, JobChange, NewJob
+from .models import PAUSED_BY_SOURCE, ExecutionResult, Job, JobChange, NewJob
 from .slots import choose_phase_ms, slot_of
-from .states import ExecutionState, JobAction, apply_action, transition
+from .states import CLAIMABLE, ExecutionState, JobAction, apply_action, transition
 from .validation import check_schedule
 
 FARTHEST_RUN_MS: Final = 2 * RETRY_CAP_SECONDS * 1000
@@ -23,8 +23,13 @@ FARTHEST_RUN_MS: Final = 2 * RETRY_CAP_SECONDS * 1000
 _ON_SCHEDULE: Final = frozenset({JobState.PENDING, JobState.SCHEDULED, JobState.RUNNING})
 
 
-def create_job(new: NewJob, job_id: str, *, loads: Sequence[float], now_ms: int) -> Job:
-    """Return a new job: due at once if it runs once, else scheduled in the least loaded slot."""
+def create_job(
+    new: NewJob, job_id: str, *, loads: Sequence[float], now_ms: int, execution_count: int = 0
+) -> Job:
+    """Return a new job: due at once if it runs once, else scheduled in the least loaded slot.
+
+    `execution_count` is that of a deleted job with this id, whose numbers are not used again.
+    """
     job = Job(
         job_id=job_id,
         source_id=new.source_id,
@@ -41,13 +46,14 @@ def create_job(new: NewJob, job_id: str, *, loads: Sequence[float], now_ms: int)
         moved_at_ms=None,
         is_paused=False,
         paused_at_ms=None,
+        paused_by="",
         cancelled_at_ms=None,
         lock_token=None,
         lock_acquired_at_ms=None,
         max_retries=new.max_retries,
         retry_backoff_seconds=new.retry_backoff_seconds,
         current_retry_count=0,
-        execution_count=0,
+        execution_count=execution_count,
         last_run_at_ms=None,
         error_message="",
         crawl_settings=new.crawl_settings,
@@ -83,14 +89,41 @@ def act_on(job: Job, action: JobAction, *, loads: Sequence[float], now_ms: int) 
         case JobAction.PAUSE:
             return replace(changed, is_paused=True, paused_at_ms=now_ms, next_run_at_ms=None)
         case JobAction.RESUME:
-            resumed = replace(changed, is_paused=False, paused_at_ms=None, next_run_at_ms=now_ms)
+            resumed = replace(
+                changed, is_paused=False, paused_at_ms=None, paused_by="", next_run_at_ms=now_ms
+            )
             return _placed(resumed, loads, now_ms, keep_interval=True) if job.is_recurring else resumed
         case JobAction.CANCEL:
-            return replace(changed, is_paused=False, cancelled_at_ms=now_ms, next_run_at_ms=None)
+            return replace(
+                changed, is_paused=False, paused_by="", cancelled_at_ms=now_ms, next_run_at_ms=None
+            )
         case JobAction.RETRY:
             return replace(changed, current_retry_count=0, next_run_at_ms=now_ms)
         case JobAction.FORCE_RUN:
             return replace(changed, next_run_at_ms=now_ms)
+
+
+def follow_source(job: Job, *, is_enabled: bool, loads: Sequence[float], now_ms: int) -> Job:
+    """Return the job as it is while its source is enabled, or disabled.
+
+    A job that would run is paused with its source, and resumed with it. One that runs, that a person has
+    paused, or that has ended, stays as it is.
+    """
+    if is_enabled:
+        is_waiting = job.state is JobState.PAUSED and job.paused_by == PAUSED_BY_SOURCE
+        return act_on(job, JobAction.RESUME, loads=loads, now_ms=now_ms) if is_waiting else job
+    if job.state not in CLAIMABLE:
+        return job
+    planned = () if job.state is JobState.SCHEDULED else (JobState.SCHEDULED,)
+    return replace(
+        job,
+        state=transition(job.job_id, job.state, *planned, JobState.PAUSED),
+        is_paused=True,
+        paused_at_ms=now_ms,
+        paused_by=PAUSED_BY_SOURCE,
+        next_run_at_ms=None,
+        version=job.version + 1,
+    )
 
 
 def change_job(job: Job, change: JobChange, *, loads: Sequence[float], now_ms: int) -> Job:
@@ -114,18 +147,21 @@ def change_job(job: Job, change: JobChange, *, loads: Sequence[float], now_ms: i
     return changed
 
 
-def finish_job(job: Job, result: ExecutionResult, *, now_ms: int) -> Job:
-    """Return the job after its latest execution has ended; one that is not running keeps its state."""
+def finish_job(
+    job: Job, result: ExecutionResult, *, now_ms: int, is_source_enabled: bool | None = None
+) -> Job:
+    """Return the job after its latest execution has ended; one that is not running keeps its state.
+
+    `is_source_enabled` is None where nothing is known of its source. A job that would run again is paused
+    while that is disabled.
+    """
     freed = replace(job, lock_token=None, lock_acquired_at_ms=None)
     if job.state is not JobState.RUNNING:
         return freed
-    match result.outcome:
-        case ExecutionState.COMPLETED:
-            return _completed(freed, result, now_ms)
-        case ExecutionState.FAILED:
-            return _failed(freed, result, now_ms)
-        case _:
-            return _cancelled(freed, result, now_ms)
+    if is_source_enabled is None:
+        is_source_enabled = not result.waits_for_source
+    ended = _ended(freed, result, now_ms)
+    return ended if is_source_enabled else follow_source(ended, is_enabled=False, loads=(), now_ms=now_ms)
 
 
 def bring_forward(job: Job, *, now_ms: int) -> Job:
@@ -178,6 +214,18 @@ def _next_regular(job: Job, seconds: int, now_ms: int) -> Job:
     return replace(job, current_interval_seconds=seconds, phase_at_ms=planned, next_run_at_ms=planned)
 
 
+def _ended(job: Job, result: ExecutionResult, now_ms: int) -> Job:
+    match result.outcome:
+        case ExecutionState.COMPLETED:
+            return _completed(job, result, now_ms)
+        case ExecutionState.FAILED if result.waits_for_source:
+            return _waiting(job, result, now_ms)
+        case ExecutionState.FAILED:
+            return _failed(job, result, now_ms)
+        case _:
+            return _cancelled(job, result, now_ms)
+
+
 def _completed(job: Job, result: ExecutionResult, now_ms: int) -> Job:
     own = own_interval_seconds(job)
     ended = replace(job, current_retry_count=0, error_message="", next_run_at_ms=None)
@@ -196,6 +244,13 @@ def _failed(job: Job, result: ExecutionResult, now_ms: int) -> Job:
     wait_ms = retry_wait_seconds(job.retry_backoff_seconds, attempt) * 1000
     state = transition(job.job_id, job.state, JobState.SCHEDULED)
     return replace(failed, state=state, current_retry_count=attempt, next_run_at_ms=now_ms + wait_ms)
+
+
+def _waiting(job: Job, result: ExecutionResult, now_ms: int) -> Job:
+    """Return the job that could not run because its source was disabled: due again after one back-off."""
+    state = transition(job.job_id, job.state, JobState.SCHEDULED)
+    wait_ms = retry_wait_seconds(job.retry_backoff_seconds, 1) * 1000
+    return replace(job, state=state, error_message=result.error_message, next_run_at_ms=now_ms + wait_ms)
 
 
 def _cancelled(job: Job, result: ExecutionResult, now_ms: int) -> Job:

@@ -19,6 +19,9 @@ from .states import ExecutionState
 DEFAULT_MAX_RETRIES: Final = 3
 DEFAULT_RETRY_BACKOFF_SECONDS: Final = 60
 
+PAUSED_BY_SOURCE: Final = "source"
+"""`paused_by` of a job that is paused because its source is disabled."""
+
 
 class IntervalType(StrEnum):
     """Unit that `interval_minutes` of a job counts in."""
@@ -92,6 +95,8 @@ class Job:
     """When its phase was moved by a rebalance."""
     is_paused: bool
     paused_at_ms: int | None
+    paused_by: str
+    """`source` while it is paused because its source is disabled; else empty."""
     cancelled_at_ms: int | None
     lock_token: str | None
     """Set while its execution is being launched."""
@@ -149,6 +154,8 @@ class JobExecution:
     stack_trace: str
     cpu_time_ms: int | None
     memory_peak_mb: int | None
+    relaunches: int
+    """How often its run was published again, because it was not known to be closed."""
     retry_attempt: int
     """0 for a regular execution, n for the n-th retry."""
     counts: Mapping[str, int]
@@ -180,6 +187,8 @@ class ExecutionResult:
     memory_peak_mb: int | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    waits_for_source: bool = False
+    """It failed because its source is disabled: no retry is used up, and the job waits for its source."""
     next_interval_seconds: int | None = None
     """The adaptive interval; None: the job's own (completed), or the one in force (failed, cancelled)."""
 

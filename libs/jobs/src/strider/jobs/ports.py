@@ -40,7 +40,8 @@ class JobStore(Protocol):
     async def create(self, job: NewJob, *, now_ms: int) -> Job:
         """Store a new job: a one-time job is due at once, a recurring one in the least loaded slot.
 
-        Raises InvalidJobField, DuplicateJob. A repeat with the same id and content returns the stored job.
+        One with the id of a deleted job continues its numbers, so that no id of a run is used twice. Raises
+        InvalidJobField, DuplicateJob. A repeat with the same id and content returns the stored job.
         """
 
     async def get(self, job_id: str) -> Job | None:
@@ -70,6 +71,9 @@ class JobStore(Protocol):
         whose end then finishes the execution.
         """
 
+    async def follow_source(self, source_id: str, *, now_ms: int) -> Sequence[Job]:
+        """Pause the jobs of a disabled source, resume those of an enabled one; return the changed ones."""
+
     async def claim_due(self, *, now_ms: int, limit: int, token: str) -> Sequence[Launch]:
         """Claim due jobs by compare-and-set: lock, state running, and a new execution in one transaction.
 
@@ -81,7 +85,16 @@ class JobStore(Protocol):
     ) -> Sequence[Launch]:
         """Take over locks older than so many milliseconds: their runs must be published again.
 
-        A cancelled job among them is not returned: its execution ends as cancelled, its lock is released.
+        A cancelled job among them is not returned: its lock is released, and its execution counts as
+        launched, because its run may have been published. So that run is cancelled, and ends it.
+        """
+
+    async def claim_unclosed(
+        self, execution_ids: Sequence[str], *, now_ms: int, older_than_ms: int, token: str
+    ) -> Sequence[Launch]:
+        """Lock the jobs of executions that were launched so many milliseconds ago: their runs are not closed.
+
+        Each is counted (`relaunches`), published again, and marked as launched at a new time.
         """
 
     async def mark_launched(self, execution_id: str, *, token: str, now_ms: int) -> bool:

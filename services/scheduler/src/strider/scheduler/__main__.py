@@ -194,6 +194,7 @@ def job_options_of(settings: SchedulerSettings) -> JobOptions:
         recovery_seconds=settings.job_recovery_seconds,
         stale_lock_seconds=settings.job_stale_lock_seconds,
         reconcile_seconds=settings.job_reconcile_seconds,
+        relaunch_seconds=settings.job_relaunch_seconds,
         metrics_seconds=settings.job_metrics_seconds,
     )
 

@@ -10,9 +10,17 @@ ADAPTIVE_COPIES_PAUSED: Final = warning(
     "Adaptive copies paused",
     "Redis is unavailable; the intervals of sources are recorded, and are copied there later.",
 )
+ADAPTIVE_COPY_REFUSED: Final = error(
+    "Adaptive copy refused",
+    "Redis refuses the copy of the state of a source: its key has another type. Delete the key.",
+)
 ADAPTIVE_INTERVAL_CHANGED: Final = info(
     "Adaptive interval changed",
     "The interval of a source was doubled after a run without a change, or reset by a change.",
+)
+ADAPTIVE_STATES_DELETED: Final = info(
+    "Adaptive states deleted",
+    "The intervals of sources that were removed, or that no run has compared for 400 days, were forgotten.",
 )
 ADAPTIVE_STATE_UNREADABLE: Final = error(
     "Adaptive state unreadable", "A record of adaptive-state cannot be decoded; its source begins again."
@@ -59,8 +67,17 @@ JOB_EVENTS_PAUSED: Final = warning(
     "Job events paused", "Topic job-events or job-commands cannot be read or written; both wait."
 )
 JOB_LAUNCHED: Final = info("Job launched", "The run of a job was published, and is crawled.")
+JOB_LAUNCHED_AGAIN: Final = warning(
+    "Job launched again",
+    "The closing message of a run had no effect: link-ingestion refused it (usually because its "
+    "STRIDER_OWNER_KEY is another one), or it was deleted unread. The run was published again.",
+)
 JOB_NOT_LAUNCHED: Final = warning(
     "Job not launched", "An execution failed before its run: its source or its settings cannot be used."
+)
+JOB_REFUSED: Final = error(
+    "Job refused",
+    "A store refuses the state or the result of one execution; it is tried again, and delays no other job.",
 )
 JOB_RUN_FINISHED: Final = info("Job run finished", "The run of a job has ended, and its result is stored.")
 JOBS_OFF: Final = warning(
@@ -68,7 +85,8 @@ JOBS_OFF: Final = warning(
 )
 JOBS_PAUSED: Final = warning(
     "Jobs paused",
-    "PostgreSQL or Kafka is unavailable; crawling continues, and jobs are launched and finished later.",
+    "PostgreSQL or Kafka is unavailable, or refuses a command; crawling continues, and jobs are launched and "
+    "finished later.",
 )
 JOBS_PLANNED_AGAIN: Final = warning(
     "Jobs planned again",
@@ -128,6 +146,10 @@ RUN_LOG_ARCHIVE_UNREADABLE: Final = warning(
 )
 RUN_LOG_ARCHIVING_PAUSED: Final = warning(
     "Run log archiving paused", "Redis or the object store is unavailable; logs are archived later."
+)
+RUN_LOG_REFUSED: Final = error(
+    "Run log refused",
+    "Redis or the object store refuses the log of a run; it is tried again, and delays no other one.",
 )
 SHARD_CLEANED: Final = info(
     "Shard cleaned", "Old closed entries, old hosts and ended runs of a shard were deleted."

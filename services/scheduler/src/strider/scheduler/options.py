@@ -25,6 +25,8 @@ class JobOptions:
     """Age of a lock from which on its holder counts as stopped: a stuck job recovers within five minutes."""
     reconcile_seconds: float = 5.0
     """Longest interval between two comparisons of running executions with the runs that have ended."""
+    relaunch_seconds: float = 300.0
+    """Time after a launch from which on a run that is not closed is launched again."""
     metrics_seconds: float = 30.0
     """Interval at which jobs are measured."""
 

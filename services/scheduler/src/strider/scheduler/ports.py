@@ -75,6 +75,9 @@ class FrontierLog(Protocol):
         Raises Unavailable where it is not known whether it was, and ShardFenced.
         """
 
+    async def delete_adaptive(self, source_ids: Sequence[str]) -> None:
+        """Delete the states of sources, and return once that is committed; may raise as above."""
+
     async def close(self) -> None:
         """Commit what is open, and write no more."""
 
@@ -229,6 +232,9 @@ class AdaptiveCopies(Protocol):
     async def write(self, state: AdaptiveRecorded) -> None:
         """Write the copy of a source; raises Unavailable."""
 
+    async def delete(self, source_id: str) -> None:
+        """Delete the copy of a source; raises Unavailable."""
+
     async def are_complete(self, shard: int, epoch: int) -> bool:
         """Whether all states of a shard are there; raises Unavailable."""
 
@@ -241,6 +247,9 @@ class JobMeter(Protocol):
 
     def count_launched(self) -> None:
         """Count a launched run."""
+
+    def count_relaunched(self) -> None:
+        """Count a run that was launched again."""
 
     def count_finished(self, outcome: ExecutionState) -> None:
         """Count a result."""

@@ -95,5 +95,7 @@ class SchedulerSettings(CrawlServiceSettings):
     """Age of a lock on a job from which on its scheduler counts as stopped."""
     job_reconcile_seconds: PositiveSeconds = 5.0
     """Longest interval between two comparisons of running jobs with the runs that have ended."""
+    job_relaunch_seconds: Annotated[float, Field(ge=1, le=86_400)] = 300.0
+    """Time after its launch from which on a run of a job that is not closed is launched again."""
     job_metrics_seconds: PositiveSeconds = 30.0
     """Interval at which jobs are counted for the metrics."""

@@ -221,6 +221,7 @@ class Scheduler:
             commands=self._job_commands_handler,
             sources=self._sources_handler,
             owned_shards=self._owned_shards,
+            completion_offsets=self._ports.completion_offsets,
             publisher=self._ports.publisher,
             options=options,
             clock=self._ports.clock,

@@ -17,6 +17,7 @@ from strider.scheduler.core.jobs.adaptive import (
     StartPageHashes,
     compare_run,
     interval_of_state,
+    is_forgotten,
 )
 
 HOUR = 3600
@@ -117,6 +118,15 @@ def test_a_run_without_any_hash_leaves_the_state_as_it_is() -> None:
     state = after(a_run(1), a_run(2))
     failed = after(a_run(3, pages=nothing), before=state)
     assert (failed.current_interval_seconds, failed.unchanged_count, failed.last_hash) == (HOUR, 1, "same")
+
+
+def test_a_state_is_forgotten_with_its_source_or_400_days_after_its_last_comparison() -> None:
+    state, days = after(a_run(1)), 86_400_000
+    last = state.updated_at_ms
+
+    assert is_forgotten(state, exists=False, now_ms=last)
+    assert not is_forgotten(state, exists=True, now_ms=last + 400 * days)
+    assert is_forgotten(state, exists=True, now_ms=last + 400 * days + 1)
 
 
 def test_another_baseline_holds_at_once() -> None:

@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from strider.contracts.generated.events import AdaptiveRecorded, JobEvent, SourceSaved
+from strider.contracts.generated.events import AdaptiveRecorded, JobEvent, SeedSubmitted, SourceSaved
 from strider.contracts.generated.topics import JOB_EVENTS, SEEDS_OWNED, SOURCES
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.jobs.ports import JobStore
 from strider.link_ingestion.options import IngestionPolicy
 from strider.link_ingestion.topology import OWNED_SEEDS_GROUP, SeedIngestion
-from strider.messaging.effects import Publish, PublishRequest
+from strider.messaging.effects import Publish, PublishRaw, PublishRequest
 from strider.messaging.inprocess import InProcessBus
 from strider.messaging.ports import Header
+from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.observability.metrics import Metrics
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler.adapters.jobs.adaptive_states import TopicAdaptiveStates
@@ -32,17 +33,42 @@ from tests.unit.scheduler.simulation.world import SchedulerInstance, SimulatedWo
 from .memory_store import MemoryJobStore, StopPoint, StoreConnection
 
 
+class LostMessages:
+    """Messages of launches that are acknowledged, and deleted before they are read."""
+
+    def __init__(self) -> None:
+        self.closings = 0
+        """Closing messages that are still to be lost."""
+        self.seeds = 0
+        """Seeds that are still to be lost."""
+
+    def takes(self, request: PublishRequest) -> bool:
+        """Whether a message is lost."""
+        event = request.event if isinstance(request, Publish) else None
+        if not isinstance(event, SeedSubmitted):
+            return False
+        if event.close and self.closings:
+            self.closings -= 1
+            return True
+        if not event.close and self.seeds:
+            self.seeds -= 1
+            return True
+        return False
+
+
 class StoppingPublisher(EventPublisher):
     """Publishes a batch in two halves, and may be stopped before, between and after them."""
 
-    def __init__(self, *args: Any, stop: StopPoint, **settings: Any) -> None:
+    def __init__(self, *args: Any, stop: StopPoint, lost: LostMessages, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self._stop = stop
+        self._lost = lost
 
     async def publish(
         self, requests: Sequence[PublishRequest], *, cause: str = "", headers: tuple[Header, ...] = ()
     ) -> None:
         await self._stop.step()
+        requests = [each for each in requests if not self._lost.takes(each)]
         half = (len(requests) + 1) // 2
         await super().publish(requests[:half], cause=cause, headers=headers)
         await self._stop.step()
@@ -63,6 +89,9 @@ class MemoryCopies:
 
     async def write(self, state: AdaptiveRecorded) -> None:
         self.states[state.source_id] = state
+
+    async def delete(self, source_id: str) -> None:
+        self.states.pop(source_id, None)
 
     async def are_complete(self, shard: int, epoch: int) -> bool:
         return self.markers.get(shard) == epoch
@@ -97,6 +126,12 @@ class JobWorld(SimulatedWorld):
         super().__post_init__()
         self.store = MemoryJobStore(self.clock)
         self.copies = MemoryCopies()
+        self.lost = LostMessages()
+        self.intake_key = OWNER_KEY
+        """Owner key of link-ingestion."""
+        self.may_take_seeds = asyncio.Event()
+        """Until it is set, link-ingestion does not run."""
+        self.may_take_seeds.set()
         self.stop = StopPoint()
         """Of the next scheduler to start."""
         self.metrics = Metrics()
@@ -104,16 +139,26 @@ class JobWorld(SimulatedWorld):
 
     async def begin(self) -> None:
         await super().begin()
-        policy = IngestionPolicy(SHARDS, owner_key=OWNER_KEY)
+        policy = IngestionPolicy(SHARDS, owner_key=self.intake_key)
         specs = CrawlSpecCache(self.bus, self.codec, clock=self.clock)
         seeds = SeedIngestion(specs, policy=policy, clock=self.clock)
         loop = self._loop(OWNED_SEEDS_GROUP, seeds.owned_subscriptions(), sharded=False)
-        self.pipeline.spawn(loop.run())
+        self.pipeline.spawn(self._run_intake(loop))
+
+    async def _run_intake(self, loop: ConsumerLoop) -> None:
+        await self.may_take_seeds.wait()
+        await loop.run()
 
     def new_job_ports(self, bus: InProcessBus) -> JobPorts | None:
         stop, self.stop = self.stop, StopPoint()
         publisher = StoppingPublisher(
-            bus, self.codec, service="scheduler", shards=SHARDS, clock=self.clock, stop=stop
+            bus,
+            self.codec,
+            service="scheduler",
+            shards=SHARDS,
+            clock=self.clock,
+            stop=stop,
+            lost=self.lost,
         )
         specs = CrawlSpecCache(bus, self.codec, clock=self.clock)
         self.metrics = Metrics()
@@ -129,6 +174,20 @@ class JobWorld(SimulatedWorld):
         first, *others = start_urls or (f"http://{name}/",)
         saved = SourceSaved(name, name, first, start_urls=tuple(others), **changes)
         await self.pipeline.publisher.publish([Publish(SOURCES, saved)])
+
+    async def remove_source(self, name: str) -> None:
+        await self.pipeline.publisher.publish([PublishRaw(SOURCES, name.encode(), None)])
+
+    async def adaptive_states(self) -> dict[str, AdaptiveRecorded]:
+        """Return the states of all sources that a new reader of the topic has."""
+        reader = TopicAdaptiveStates(self.bus, self.codec, clock=self.clock)
+        found: dict[str, AdaptiveRecorded] = {}
+        for shard in range(SHARDS):
+            for name, value in (await reader.read_states(shard)).items():
+                state = reader.decode_state(value)
+                assert state is not None
+                found[name] = state
+        return found
 
     async def add_job(self, job_id: str, *start_urls: str, **changes: Any) -> None:
         """Save a source of the same name, and a job of it that is due."""

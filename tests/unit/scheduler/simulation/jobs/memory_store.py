@@ -99,10 +99,25 @@ class MemoryJobStore:
                 continue
             execution = self.executions[f"{job.job_id}-{job.execution_count}"]
             if job.state is JobState.CANCELLED:
-                self._end(execution, ExecutionResult(outcome=ExecutionState.CANCELLED), now_ms)
+                self.jobs[job.job_id] = replace(job, lock_token=None, lock_acquired_at_ms=None)
+                self.executions[execution.execution_id] = replace(execution, launched_at_ms=now_ms)
             elif len(found) < limit:
                 self.jobs[job.job_id] = replace(job, lock_token=token, lock_acquired_at_ms=now_ms)
                 found.append(Launch(self.jobs[job.job_id], execution))
+        return found
+
+    async def claim_unclosed(
+        self, execution_ids: Sequence[str], *, now_ms: int, older_than_ms: int, token: str
+    ) -> Sequence[Launch]:
+        found: list[Launch] = []
+        for name in execution_ids:
+            execution = self.executions[name]
+            job = self.jobs[execution.job_id]
+            is_late = (execution.launched_at_ms or now_ms) <= now_ms - older_than_ms
+            if is_late and job.state is JobState.RUNNING and job.lock_token is None:
+                self.jobs[job.job_id] = replace(job, lock_token=token, lock_acquired_at_ms=now_ms)
+                self.executions[name] = replace(execution, relaunches=execution.relaunches + 1)
+                found.append(Launch(self.jobs[job.job_id], self.executions[name]))
         return found
 
     async def mark_launched(self, execution_id: str, *, token: str, now_ms: int) -> bool:
@@ -196,6 +211,7 @@ def _an_execution(job: Job, now_ms: int) -> JobExecution:
         stack_trace="",
         cpu_time_ms=None,
         memory_peak_mb=None,
+        relaunches=0,
         retry_attempt=job.current_retry_count,
         counts={},
         metadata=nothing,

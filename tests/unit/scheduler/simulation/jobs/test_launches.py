@@ -13,6 +13,7 @@ import pytest
 from strider.contracts.generated.events import SeedSubmitted
 from strider.jobs.states import ExecutionState, JobAction
 from strider.messaging.inprocess import simulate
+from strider.scheduler.options import JobOptions
 from tests.unit.scheduler.simulation.checks import check_politeness, check_transitions
 from tests.unit.scheduler.simulation.seeds import seeds
 
@@ -28,9 +29,11 @@ RECOVERY_SECONDS = 300.0
 """S1.6.5: how long a job may be stuck."""
 
 
-def play(scenario: Callable[[JobWorld], Coroutine[Any, Any, None]], **settings: Any) -> None:
+def play(
+    scenario: Callable[[JobWorld], Coroutine[Any, Any, None]], *, pages: int = 3, **settings: Any
+) -> None:
     async def run() -> None:
-        world = JobWorld(a_site(*SITES), **settings)
+        world = JobWorld(a_site(*SITES, pages=pages), **settings)
         await world.begin()
         await scenario(world)
 
@@ -221,6 +224,31 @@ def test_a_cancelled_job_stops_fetching_and_ends_its_run() -> None:
     play(scenario)
 
 
+@pytest.mark.parametrize("step", [1, 11], ids=["claimed", "published"])
+def test_a_job_that_is_cancelled_while_a_killed_scheduler_launches_it_ends_its_run(step: int) -> None:
+    """The next owner of the lock cannot know whether the run was published, so it cancels it."""
+    options = JobOptions(stale_lock_seconds=20, recovery_seconds=5)
+
+    async def scenario(world: JobWorld) -> None:
+        await world.add_job("job", *STARTS)
+        world.stop = stop = StopPoint(step)
+        first = world.start()
+        await stop.reached.wait()
+        await first.kill()
+        world.store.act("job", JobAction.CANCEL)
+        second = world.start()
+        await world.until_finished("job-1", seconds=300)
+        await asyncio.sleep(300)
+        await stop_all(second)
+
+        (execution,) = world.store.of("job")
+        assert execution.state is ExecutionState.CANCELLED
+        assert [each.state_after for each in world.ends()] == ["cancelled"]
+        assert len(world.fetches()) < len(world.web.pages)
+
+    play(scenario, pages=100, jobs=options)
+
+
 def _faulty_jobs(world: JobWorld) -> list[tuple[str, str]]:
     """Add jobs that cannot be launched; return each with what its sentence must name."""
     url = STARTS[0]
@@ -265,7 +293,8 @@ def test_a_job_that_cannot_be_launched_fails_with_a_sentence_and_delays_no_other
             (execution,) = world.store.of(name)
             assert execution.state is ExecutionState.FAILED
             assert part in execution.error_message, execution.error_message
-            assert world.store.jobs[name].state == "failed"
+            # a disabled source may be enabled again, and its jobs go on then
+            assert world.store.jobs[name].state == ("paused" if name == "disabled" else "failed")
         assert {seed.job_id for seed in world.seeds()} == {"good"}
 
     play(scenario)

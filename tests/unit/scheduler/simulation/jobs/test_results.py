@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from strider.contracts.generated.topics import ADAPTIVE_STATE
-from strider.jobs.states import ExecutionState
+from strider.jobs.states import ExecutionState, JobAction
 from strider.messaging.inprocess import simulate
 from tests.unit.scheduler.simulation.web import Page
 
@@ -105,6 +105,28 @@ def test_the_state_of_a_source_outlives_schedulers_and_redis() -> None:
 
         assert world.copies.states["job"].unchanged_count == 3
         assert world.store.jobs["job"].current_interval_seconds == 80 * MINUTE
+
+    play(scenario)
+
+
+def test_the_state_of_a_removed_source_is_deleted_from_topic_and_copies() -> None:
+    """Within an hour, by its owner; a killed owner leaves it to the next one. Other states stay."""
+
+    async def scenario(world: JobWorld) -> None:
+        await world.add_job("job", HOME, interval_minutes=10)
+        await world.add_job("other", HOME, interval_minutes=1_000)
+        first = world.start()
+        await world.until_finished("job-2", "other-1", seconds=1_000_000)
+        await world.remove_source("job")
+        world.store.act("job", JobAction.CANCEL)
+        await first.kill()
+        second = world.start()
+        await world.until(lambda: "job" not in world.copies.states, seconds=7_300)
+        await asyncio.sleep(60)
+        kept = await world.adaptive_states()
+        await stop_all(second)
+
+        assert set(kept) == set(world.copies.states) == {"other"}
 
     play(scenario)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from itertools import count
 from typing import Any, Final
 
 from strider.contracts.generated.enums import JobState
 from strider.jobs.errors import DuplicateJob, IllegalTransition, InvalidJobField, UnfinishedRun, UnknownJob
-from strider.jobs.lifecycle import act_on, change_job, create_job
+from strider.jobs.lifecycle import act_on, change_job, create_job, follow_source
 from strider.jobs.models import Job, JobChange, JobPage, JobQuery, NewJob
 from strider.jobs.states import ACTIONS, JobAction, allowed_actions
 from strider.jobs.validation import check_change, check_limit, check_new_job
@@ -18,6 +19,7 @@ from strider.storage.postgres import Connection, Postgres
 from .balance import read_loads
 from .records import GET_JOB, insert_job, lock_job, refuse_taken_name, save_job
 from .rows import JOB_COLUMNS, job_of, listed, milliseconds_of, storable, time_of
+from .source_states import is_source_enabled
 
 _UNIQUE: Final = "23505"
 _LAST_MS: Final = 253_402_300_799_999
@@ -32,6 +34,17 @@ _REQUEST_CANCEL: Final = """
     UPDATE job_executions SET cancel_requested_at = coalesce(cancel_requested_at, $2)
      WHERE job_id = $1 AND status = 'running'
 """
+
+_DELETE: Final = """
+    WITH deleted AS (DELETE FROM jobs WHERE id = $1 RETURNING id, execution_count)
+    INSERT INTO deleted_jobs (job_id, execution_count, deleted_at)
+    SELECT id, execution_count, $2 FROM deleted WHERE execution_count > 0
+    ON CONFLICT (job_id) DO UPDATE
+       SET execution_count = greatest(deleted_jobs.execution_count, excluded.execution_count),
+           deleted_at = excluded.deleted_at
+"""
+
+_USED_NUMBERS: Final = "SELECT execution_count FROM deleted_jobs WHERE job_id = $1"
 
 _CONTENT: Final = ("job_id", *JobChange.__annotations__)
 
@@ -54,7 +67,8 @@ class Catalog:
 
         async def insert(connection: Connection) -> Job:
             loads = await read_loads(connection)
-            made = create_job(new, job_id, loads=loads, now_ms=now_ms)
+            used = await connection.fetchval(_USED_NUMBERS, job_id) or 0
+            made = create_job(new, job_id, loads=loads, now_ms=now_ms, execution_count=used)
             if await insert_job(connection, made):
                 return made
             stored = await connection.fetchrow(GET_JOB, job_id)
@@ -112,6 +126,8 @@ class Catalog:
             loads = await read_loads(connection)
             changed = change_job(job, checked, loads=loads, now_ms=now_ms)
             await refuse_taken_name(connection, changed)
+            if "source_id" in checked:
+                changed = await _with_source(connection, changed, loads=loads, now_ms=now_ms)
             return await save_job(connection, changed, now_ms=now_ms)
 
         try:
@@ -121,8 +137,8 @@ class Catalog:
                 raise
             raise DuplicateJob("name", checked.get("name", "")) from refused  # taken meanwhile
 
-    async def delete(self, job_id: str, *, now_ms: int) -> bool:  # noqa: ARG002  # as the port has it
-        """Delete a job with its executions; return whether there was one."""
+    async def delete(self, job_id: str, *, now_ms: int) -> bool:
+        """Delete a job with its executions, and keep the count of these; return whether there was one."""
         attempts = count(1)
 
         async def remove(connection: Connection) -> bool:
@@ -135,7 +151,7 @@ class Catalog:
                 raise IllegalTransition(job_id, job.state, "be deleted", allowed=allowed_actions(job.state))
             if unfinished := await connection.fetchval(_UNFINISHED, job_id):
                 raise UnfinishedRun(job_id, unfinished)
-            await connection.execute("DELETE FROM jobs WHERE id = $1", job_id)
+            await connection.execute(_DELETE, job_id, time_of(now_ms))
             return True
 
         return await self._postgres.run(remove)
@@ -156,6 +172,14 @@ class Catalog:
             return await save_job(connection, changed, now_ms=now_ms)
 
         return await self._postgres.run(apply)
+
+
+async def _with_source(connection: Connection, job: Job, *, loads: Sequence[float], now_ms: int) -> Job:
+    """Return a job of another source as it is with that one."""
+    is_enabled = await is_source_enabled(connection, job.source_id)
+    if is_enabled is None:  # it may run: its execution says what is wrong
+        is_enabled = True
+    return follow_source(job, is_enabled=is_enabled, loads=loads, now_ms=now_ms)
 
 
 def _has(job: Job, change: JobChange) -> bool:

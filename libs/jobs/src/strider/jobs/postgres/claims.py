@@ -18,6 +18,7 @@ from strider.storage.postgres import Connection, Postgres
 
 from .records import save_execution, save_job
 from .rows import DUE, EPOCH, EXECUTION_COLUMNS, JOB_COLUMNS, Row, execution_of, job_of, listed, time_of
+from .source_states import is_source_enabled
 
 _LAUNCH: Final = f"{listed(JOB_COLUMNS, table='jobs')}, {listed(EXECUTION_COLUMNS, table='e', prefix='e_')}"
 
@@ -62,8 +63,8 @@ _CLAIM_STALE: Final = f"""
           FROM stale WHERE jobs.id = stale.id
      RETURNING jobs.*
     ),
-    ended AS (
-        UPDATE job_executions AS e SET status = 'cancelled', completed_at = $1, duration_ms = 0
+    cancelled AS (
+        UPDATE job_executions AS e SET launched_at = $1, cancel_requested_at = coalesce(cancel_requested_at, $1)
           FROM claimed WHERE e.job_id = claimed.id AND e.execution_number = claimed.execution_count
            AND claimed.status <> 'running' AND e.status = 'running' AND e.launched_at IS NULL
     )
@@ -72,6 +73,25 @@ _CLAIM_STALE: Final = f"""
      WHERE jobs.status = 'running' AND e.status = 'running'
      ORDER BY e.scheduled_for, e.id
 """  # noqa: S608, E501  # fixed texts
+
+_CLAIM_UNCLOSED: Final = f"""
+    WITH unclosed AS MATERIALIZED (
+        SELECT jobs.id, e.id AS run FROM jobs
+          JOIN job_executions AS e ON e.job_id = jobs.id AND e.execution_number = execution_count
+         WHERE e.id = ANY($4::text[]) AND e.status = 'running' AND jobs.status = 'running'
+           AND e.launched_at <= $1::timestamptz - $2::interval AND lock_token IS NULL
+         ORDER BY e.id FOR UPDATE SKIP LOCKED
+    ),
+    claimed AS (
+        UPDATE jobs SET lock_token = $3, lock_acquired_at = $1 FROM unclosed WHERE jobs.id = unclosed.id
+     RETURNING jobs.*
+    ),
+    counted AS (
+        UPDATE job_executions AS e SET relaunches = relaunches + 1 FROM unclosed WHERE e.id = unclosed.run
+     RETURNING e.*
+    )
+    SELECT {_LAUNCH} FROM claimed AS jobs JOIN counted AS e ON e.job_id = jobs.id ORDER BY e.id
+"""  # noqa: S608  # fixed texts
 
 _MARK_LAUNCHED: Final = """
     WITH released AS (
@@ -123,6 +143,14 @@ class Claims:
         rows = await self._postgres.fetch(_CLAIM_STALE, time_of(now_ms), age, token, limit)
         return _launches(rows)
 
+    async def claim_unclosed(
+        self, execution_ids: Sequence[str], *, now_ms: int, older_than_ms: int, token: str
+    ) -> Sequence[Launch]:
+        """Lock the jobs of launched executions again; one that was launched meanwhile is left out."""
+        age = (time_of(older_than_ms) or EPOCH) - EPOCH
+        rows = await self._postgres.fetch(_CLAIM_UNCLOSED, time_of(now_ms), age, token, list(execution_ids))
+        return _launches(rows)
+
     async def mark_launched(self, execution_id: str, *, token: str, now_ms: int) -> bool:
         """Release the lock of a launched execution."""
         moment = time_of(now_ms)
@@ -153,8 +181,11 @@ class Claims:
                 token is not None and job.lock_token != token
             ):
                 return job
+            # Read when the job is locked: a source that is saved later finds the job as it is stored here.
+            is_enabled = await is_source_enabled(connection, job.source_id)
             await save_execution(connection, _ended(execution, result, now_ms))
-            return await save_job(connection, finish_job(job, result, now_ms=now_ms), now_ms=now_ms)
+            ended = finish_job(job, result, now_ms=now_ms, is_source_enabled=is_enabled)
+            return await save_job(connection, ended, now_ms=now_ms)
 
         return await self._postgres.run(end)
 

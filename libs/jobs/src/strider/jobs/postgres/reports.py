@@ -40,9 +40,9 @@ _STATS: Final = """
 
 _JOB_COUNTS: Final = "SELECT status, count(*) FROM jobs GROUP BY status"
 
-_EXECUTION_COUNTS: Final = """
+EXECUTION_COUNTS: Final = """
     SELECT status, count(*), sum(duration_ms)::bigint,
-           count(*) FILTER (WHERE launched_at - started_at >= $2) FROM job_executions
+           count(*) FILTER (WHERE launched_at - started_at >= $2 AND relaunches = 0) FROM job_executions
      WHERE started_at >= $1 GROUP BY status
 """
 
@@ -52,17 +52,34 @@ _WAITING: Final = f"""
            (SELECT count(*) FROM jobs WHERE lock_token IS NOT NULL) AS launching
 """  # noqa: S608  # fixed texts
 
-_PRUNE_OLD: Final = """
-    DELETE FROM job_executions WHERE id IN (
-        SELECT id FROM job_executions WHERE completed_at < $1 ORDER BY completed_at LIMIT $2)
+PRUNE_OLD: Final = """
+    DELETE FROM job_executions WHERE id = ANY (ARRAY(
+        SELECT id FROM job_executions WHERE completed_at < $1 ORDER BY completed_at LIMIT $2))
 """
 
-_PRUNE_MANY: Final = """
-    DELETE FROM job_executions WHERE id IN (
-        SELECT e.id FROM jobs
-          JOIN job_executions AS e ON e.job_id = jobs.id AND e.execution_number <= jobs.execution_count - $1
-         WHERE jobs.execution_count > $1 AND e.completed_at IS NOT NULL LIMIT $2)
-"""
+_JOBS_TOGETHER: Final = 1_000
+"""Jobs that one statement looks at for executions beyond the newest."""
+
+_MANY_OF_JOB: Final = 100
+"""Executions of one job that one statement deletes."""
+
+PRUNE_MANY: Final = f"""
+    WITH part AS MATERIALIZED (
+        SELECT id, execution_count FROM jobs WHERE id > $1 ORDER BY id LIMIT $2
+    ),
+    deleted AS (
+        DELETE FROM job_executions WHERE id = ANY (ARRAY(
+            SELECT e.id FROM part CROSS JOIN LATERAL (
+                SELECT id FROM job_executions
+                 WHERE job_id = part.id AND execution_number <= part.execution_count - $3
+                   AND completed_at IS NOT NULL
+                 ORDER BY execution_number LIMIT {_MANY_OF_JOB}) AS e))
+        RETURNING 1
+    )
+    SELECT (SELECT max(id) FROM part) AS last, (SELECT count(*) FROM part) AS jobs,
+           (SELECT count(*) FROM deleted) AS deleted
+"""  # noqa: S608  # fixed texts
+"""A part of the jobs at a time, by one index each: no statement reads all jobs, or all executions."""
 
 
 class Reports:
@@ -108,7 +125,7 @@ class Reports:
 
         async def read(connection: Connection) -> ScheduleMetrics:
             jobs = await connection.fetch(_JOB_COUNTS)
-            ended = await connection.fetch(_EXECUTION_COUNTS, time_of(now_ms - DAY_MS), STALE_LOCK)
+            ended = await connection.fetch(EXECUTION_COUNTS, time_of(now_ms - DAY_MS), STALE_LOCK)
             waiting = await connection.fetchrow(_WAITING, time_of(now_ms))
             assert waiting is not None
             counts = {status: count for status, count, *_ in ended}
@@ -130,17 +147,23 @@ class Reports:
 
     async def prune(self, *, now_ms: int) -> int:
         """Delete ended executions that are too old or too many; return how many."""
-        deleted = 0
-        for query, bound in ((_PRUNE_OLD, time_of(now_ms - KEPT_MS)), (_PRUNE_MANY, KEPT_EXECUTIONS)):
-            count = _BATCH
-            while count == _BATCH:
-                count = await self._delete(query, bound)
-                deleted += count
-        return deleted
+        deleted, count, before = 0, _BATCH, time_of(now_ms - KEPT_MS)
+        while count == _BATCH:
+            done = await self._postgres.run(lambda connection: connection.execute(PRUNE_OLD, before, _BATCH))
+            count = int(done.rpartition(" ")[2])
+            deleted += count
+        return deleted + await self._prune_many()
 
-    async def _delete(self, query: str, bound: object) -> int:
-        done = await self._postgres.run(lambda connection: connection.execute(query, bound, _BATCH))
-        return int(done.rpartition(" ")[2])
+    async def _prune_many(self) -> int:
+        deleted, after = 0, ""
+        while True:
+            (part,) = await self._postgres.fetch(PRUNE_MANY, after, _JOBS_TOGETHER, KEPT_EXECUTIONS)
+            deleted += int(part["deleted"])
+            if part["deleted"]:
+                continue  # there may be more of the same jobs
+            if part["jobs"] < _JOBS_TOGETHER:
+                return deleted
+            after = part["last"]
 
 
 def _by_state(rows: Iterable[Row]) -> dict[JobState, int]:

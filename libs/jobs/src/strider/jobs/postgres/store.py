@@ -12,7 +12,8 @@ from .balance import Balance
 from .catalog import Catalog
 from .claims import Claims
 from .reports import Reports
+from .source_states import SourceStates
 
 
-class PostgresJobStore(Catalog, Claims, Reports, Balance, JobStore):
+class PostgresJobStore(Catalog, Claims, Reports, Balance, SourceStates, JobStore):
     """Jobs and executions in PostgreSQL."""

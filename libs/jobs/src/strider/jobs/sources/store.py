@@ -3,6 +3,8 @@
 Fields that are searched are columns; the others are in `settings`, as JSON. A removed source keeps its row,
 so that its id is never given twice and no older record of it counts again.
 
+A source that is enabled or disabled resumes or pauses its jobs in the same transaction, whoever changed it.
+
 What is not published yet is published under a lock of the database, which one process has at a time: two
 processes cannot exchange the order of two versions. A process that was stopped between may still publish an
 older version late: then it publishes the current one again, or `republish_differing` finds it at the next
@@ -15,9 +17,11 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 from strider.contracts.generated.events import SourceSaved
+from strider.jobs.postgres.source_states import follow_enabled
 from strider.storage.errors import StoreRejected
 from strider.storage.postgres import Connection, Postgres
 
@@ -151,6 +155,8 @@ class PostgresSourceStore:
                 _datetime(changed.updated_at_ms),
                 changed.updated_by,
             )
+            if changed.enabled != stored.enabled:
+                await _follow(changed, connection)
             return changed
 
         return await self._unique(source.name, work)
@@ -223,6 +229,8 @@ class PostgresSourceStore:
                     raise
                 continue
             adopted += [_source(row) for row in rows]
+        for source in adopted:
+            await self._postgres.run(partial(_follow, source))
         return adopted
 
     async def _unique(self, name: str, work: Callable[[Connection], Awaitable[SourceSaved]]) -> SourceSaved:
@@ -243,6 +251,12 @@ _NOT_COMPARED: Final = frozenset({"version", "updated_at_ms", "updated_by"})
 """Fields that alone make no change."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+async def _follow(source: SourceSaved, connection: Connection) -> None:
+    """Pause or resume the jobs of a source, in the transaction that stores it."""
+    now = await connection.fetchval("SELECT clock_timestamp()")
+    await follow_enabled(connection, source.source_id, is_enabled=source.enabled, now_ms=_milliseconds(now))
 
 
 def _datetime(milliseconds: int) -> datetime:

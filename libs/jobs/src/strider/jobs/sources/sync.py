@@ -1,9 +1,11 @@
 """Jobs that follow from sources: what is to be done, and doing it.
 
-An enabled source with an interval has a job; the job of a disabled source is paused, and resumed when the
-source is enabled again. What a person did to a job stays: a job that a person paused or cancelled is left
-alone, as is one that a person created, but for the pause of its source. Everything is derived from the
-present state of source and jobs, so that a repeat, or a message that comes late, changes nothing.
+An enabled source with an interval has a job. The job of a disabled source is paused, and resumed when the
+source is enabled again: with the source itself, whoever saves it (`store.py`), or when its run has ended.
+What is compared here is what is left, such as a job that a person resumed meanwhile. What a person did to a
+job stays: a job that a person paused or cancelled is left alone, as is one that a person created, but for the
+pause of its source. Everything is derived from the present state of source and jobs, so that a repeat, or a
+message that comes late, changes nothing.
 """
 
 from __future__ import annotations
@@ -16,20 +18,16 @@ from typing import Any, Final
 
 from strider.contracts.generated.enums import JobState
 from strider.contracts.generated.events import SourceSaved
-from strider.jobs.errors import JobFault, UnknownJob
-from strider.jobs.models import IntervalType, Job, JobChange, JobQuery, NewJob
+from strider.jobs.errors import JobFault
+from strider.jobs.models import PAUSED_BY_SOURCE, IntervalType, Job, JobChange, JobQuery, NewJob
 from strider.jobs.ports import JobStore
-from strider.jobs.states import JobAction
+from strider.jobs.states import CLAIMABLE
 
 from .models import MAX_LISTED, SourcePosition, SourceQuery, SourceStore
 
 CREATOR: Final = "sources"
 """`created_by` of the jobs that are made here."""
 
-PAUSED_BY: Final = "paused_by"
-"""Name in the metadata of a job that was paused because its source is disabled."""
-
-PAUSED_BY_SOURCE: Final = "source"
 JOB_PAGE: Final = 100
 
 
@@ -84,7 +82,7 @@ def _plan_enabled(source: SourceSaved, jobs: Sequence[Job]) -> Iterable[SyncStep
         yield _step(SyncAction.SKIP, source, jobs[0].job_id, detail)
         return
     for job in jobs:
-        if job.metadata.get(PAUSED_BY) == PAUSED_BY_SOURCE:
+        if job.paused_by == PAUSED_BY_SOURCE:
             yield _step(SyncAction.RESUME, source, job.job_id, "the source is enabled again")
         if change := _difference(source, job):
             yield _step(SyncAction.UPDATE, source, job.job_id, _change_text(change), change)
@@ -92,7 +90,7 @@ def _plan_enabled(source: SourceSaved, jobs: Sequence[Job]) -> Iterable[SyncStep
 
 def _plan_disabled(source: SourceSaved, jobs: Sequence[Job]) -> Iterable[SyncStep]:
     for job in jobs:
-        if job.state is JobState.SCHEDULED:
+        if job.state in CLAIMABLE:
             yield _step(SyncAction.PAUSE, source, job.job_id, "the source is disabled")
 
 
@@ -186,25 +184,8 @@ class SourceSync:
                 await self._jobs.create(new_job_of(source), now_ms=now_ms)
         elif step.action is SyncAction.UPDATE:
             await self._jobs.change(step.job_id, step.change, version=None, now_ms=now_ms)
-        elif step.action is SyncAction.PAUSE:
-            # Marked first: a crash between the two leaves a job that is paused at the next comparison.
-            await self._mark(step.job_id, is_paused=True, now_ms=now_ms)
-            await self._jobs.act(step.job_id, JobAction.PAUSE, now_ms=now_ms)
-        elif step.action is SyncAction.RESUME:
-            job = await self._jobs.get(step.job_id)
-            if job is not None and job.state is JobState.PAUSED:
-                await self._jobs.act(step.job_id, JobAction.RESUME, now_ms=now_ms)
-            await self._mark(step.job_id, is_paused=False, now_ms=now_ms)
-
-    async def _mark(self, job_id: str, *, is_paused: bool, now_ms: int) -> None:
-        job = await self._jobs.get(job_id)
-        if job is None:
-            raise UnknownJob(job_id)
-        metadata = {name: value for name, value in job.metadata.items() if name != PAUSED_BY}
-        if is_paused:
-            metadata[PAUSED_BY] = PAUSED_BY_SOURCE
-        if metadata != dict(job.metadata):
-            await self._jobs.change(job_id, {"metadata": metadata}, version=job.version, now_ms=now_ms)
+        elif step.action in {SyncAction.PAUSE, SyncAction.RESUME}:
+            await self._jobs.follow_source(step.source_id, now_ms=now_ms)
 
     async def _all_sources(self) -> list[SourceSaved]:
         found: list[SourceSaved] = []

@@ -17,16 +17,24 @@ _log = logger("scheduler")
 
 
 async def repeat_at_intervals(
-    work: Callable[[], Awaitable[object]], *, clock: Clock, interval_seconds: float, paused_event: LogEvent
+    work: Callable[[], Awaitable[object]],
+    *,
+    clock: Clock,
+    interval_seconds: float,
+    paused_event: LogEvent,
+    survived: tuple[type[Exception], ...] = (Unavailable,),
 ) -> None:
-    """Repeat until cancelled; where a dependency is unavailable, log the event and try again."""
+    """Repeat until cancelled; where a dependency is unavailable, log the event and try again.
+
+    `survived` are the failures after which the work is repeated.
+    """
     wait_seconds = interval_seconds
     while True:
         await clock.sleep(wait_seconds)
         began = clock.monotonic()
         try:
             await work()
-        except Unavailable as failure:
+        except survived as failure:
             _log.emit(paused_event, why=str(failure))
         took_seconds = clock.monotonic() - began
         wait_seconds = max(interval_seconds, took_seconds * (DUTY_CYCLE_DIVISOR - 1))

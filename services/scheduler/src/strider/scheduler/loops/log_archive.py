@@ -12,11 +12,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
+from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
 from strider.runtime.observability.logging import logger
 from strider.scheduler import log_events
 from strider.scheduler.loops.duty_cycle import repeat_at_intervals
-from strider.storage.errors import ObjectCorrupt
+from strider.storage.errors import ObjectCorrupt, StoreFailure
 from strider.storage.run_logs.archive import RunLogArchive
 from strider.storage.run_logs.models import BEGINNING, LogEntry
 from strider.storage.run_logs.redis_log import RedisRunLogs
@@ -67,6 +68,7 @@ class RunLogArchiveLoop:
             clock=self._clock,
             interval_seconds=INTERVAL_SECONDS,
             paused_event=log_events.RUN_LOG_ARCHIVING_PAUSED,
+            survived=(Unavailable, StoreFailure),
         )
 
     async def _run_pass(self) -> None:
@@ -81,10 +83,18 @@ class RunLogArchiveLoop:
         closed = 0
         for run in quiet:
             if self._has_ended(run):
-                closed += await self._close(run)
+                closed += await self._close_or_leave(run)
         is_last = len(quiet) < MAX_QUIET_RUNS
         self._skip = 0 if is_last else self._skip + len(quiet) - closed
         return closed
+
+    async def _close_or_leave(self, run: str) -> bool:
+        """Archive a log; one that a store refuses is left for later, and holds no other up."""
+        try:
+            return await self._close(run)
+        except StoreFailure as failure:
+            _log.emit(log_events.RUN_LOG_REFUSED, run=run, why=str(failure))
+            return False
 
     async def _close(self, run: str) -> bool:
         """Archive a log and write its end; False where a line has come meanwhile."""

@@ -301,13 +301,17 @@ async def _edit(  # parts of a request
     """Change a source by the document of a request; its jobs follow where it is enabled or disabled."""
     document = await _document(request)
     edit(_ANY_SOURCE, document, allow_private=parts.editor.allow_private)  # a wrong field counts first
+    was_enabled = True
+
+    def change(stored: SourceSaved) -> SourceSaved:
+        nonlocal was_enabled
+        was_enabled = stored.enabled
+        return edit(stored, document, allow_private=parts.editor.allow_private)
+
     saved = await parts.editor.change(
-        _identifier(source_id),
-        lambda stored: edit(stored, document, allow_private=parts.editor.allow_private),
-        versions=core.allowed_versions(condition),
-        by=caller.subject,
+        _identifier(source_id), change, versions=core.allowed_versions(condition), by=caller.subject
     )
-    if "enabled" in document:
+    if "enabled" in document or saved.enabled != was_enabled:  # without the field, PUT enables
         await parts.align(saved.source_id)
     return saved
 

@@ -88,6 +88,15 @@ class TopicFrontierLog:
         await self._writer.flush()
         await commit
 
+    async def delete_adaptive(self, source_ids: Sequence[str]) -> None:
+        """Delete the states of sources in one group commit, at once."""
+        append, shard = self._writer.append, self._writer.shard
+        waiting = [append(ADAPTIVE_STATE.name, shard, RawRecord(each.encode(), None)) for each in source_ids]
+        if waiting:
+            await self._writer.flush()
+        for commit in dict.fromkeys(waiting):
+            await commit
+
     async def close(self) -> None:
         """Commit what is open, and write no more."""
         await self._writer.close()

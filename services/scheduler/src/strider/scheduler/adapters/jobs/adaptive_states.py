@@ -20,6 +20,7 @@ from strider.messaging.ports import Bus, Clock, TopicPartition
 from strider.runtime.observability.logging import logger
 from strider.scheduler import log_events
 from strider.storage import keys
+from strider.storage.errors import StoreRejected
 from strider.storage.redis import Redis
 
 WRITES_TOGETHER: Final = 100
@@ -74,6 +75,10 @@ class RedisAdaptiveCopies:
             state.current_interval_seconds,
         )
 
+    async def delete(self, source_id: str) -> None:
+        """Delete the copy of a source. Raises Unavailable."""
+        await self._redis.command("DEL", keys.ADAPTIVE_STATE(source_id))
+
     async def are_complete(self, shard: int, epoch: int) -> bool:
         """Whether all states of a shard were written by its owner of this epoch, and not lost since."""
         marker = await self._redis.command("GET", keys.ADAPTIVE_COPIES(shard))
@@ -83,5 +88,9 @@ class RedisAdaptiveCopies:
         """Write all states of a shard, and then its marker. Raises Unavailable."""
         remaining = iter(states)
         while part := list(islice(remaining, WRITES_TOGETHER)):
-            await asyncio.gather(*(self.write(state) for state in part))
+            for failure in await asyncio.gather(*map(self.write, part), return_exceptions=True):
+                if isinstance(failure, StoreRejected):  # a key of another type, made by other hands
+                    _log.emit(log_events.ADAPTIVE_COPY_REFUSED, why=str(failure))
+                elif failure is not None:
+                    raise failure
         await self._redis.command("SET", keys.ADAPTIVE_COPIES(shard), epoch)

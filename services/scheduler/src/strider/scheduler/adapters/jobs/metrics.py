@@ -23,6 +23,11 @@ JOBS_LATE: Final = Metric(
 )
 JOBS_LAUNCHING: Final = Metric("strider_jobs_launching", "gauge", "Jobs whose lock is held.")
 LAUNCHED: Final = Metric("strider_job_launches_total", "counter", "Runs of jobs that were launched.")
+RELAUNCHED: Final = Metric(
+    "strider_job_relaunches_total",
+    "counter",
+    "Runs of jobs that were launched again because their closing message had no effect.",
+)
 FINISHED: Final = Metric(
     "strider_job_runs_finished_total", "counter", "Runs of jobs that have ended, by result.", ("result",)
 )
@@ -66,7 +71,7 @@ DISTRIBUTION: Final = Metric(
     ),
 )
 TOTALS: Final = (JOBS, JOBS_DUE, JOBS_LATE, JOBS_LAUNCHING, EXECUTIONS, DURATION, SUCCESS_RATE, DISTRIBUTION)
-COUNTERS: Final = (LAUNCHED, FINISHED, STALE_LOCKS)
+COUNTERS: Final = (LAUNCHED, RELAUNCHED, FINISHED, STALE_LOCKS)
 
 MIN_DISTRIBUTED_JOBS: Final = 96
 """Recurring jobs below which their distribution says nothing: one for each slot of a day."""
@@ -86,6 +91,10 @@ class JobMetrics:
     def count_launched(self) -> None:
         """Count a launched run."""
         self._metrics.count(LAUNCHED)
+
+    def count_relaunched(self) -> None:
+        """Count a run that was launched again."""
+        self._metrics.count(RELAUNCHED)
 
     def count_finished(self, outcome: ExecutionState) -> None:
         """Count a result."""

@@ -8,9 +8,10 @@ none is fetched twice. Seeds are signed as an owner's.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
-from strider.contracts import EncodeError
+from strider.contracts import EncodeError, UnknownSchema
 from strider.contracts.avro.codec import Codec
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.generated.topics import CRAWL_SPECS, SEEDS_OWNED
@@ -66,7 +67,8 @@ class RunPublisher:
             return
         specs = {run.spec.crawl_spec_id: run.spec for run in runs}
         # Looked up first: a key that a tombstone may be on its way for must not be declared again.
-        await self._crawl_specs.known(specs)
+        with suppress(UnknownSchema):  # declared by a later version: there is one with this content
+            await self._crawl_specs.known(specs)
         await self._crawl_specs.declare(self._publisher, specs.values())
         await self._publisher.publish([seed for run in runs for seed in run.seeds])
         await self._publisher.publish([run.closing for run in runs])

@@ -4,9 +4,10 @@
 
 The baseline is the job's own interval; it is also the lower bound, so a longer one than the cap stays as it
 is. A run changed its source where the hash of any start page differs from the last one known of it; a start
-page that is new counts as changed. Where no page has changed, but the hash of one is unknown (it could not be
-loaded), nothing follows from the run: the interval stays, without reward or penalty. Takes the last record of
-the source, returns the next one; knows neither topics nor jobs.
+page that is new counts as changed, but not where many pages have one hash and some of them failed: that hash
+is new, too (`ComparedRun.counts_new_pages`). Where no page has changed, but the hash of one is unknown (it
+could not be loaded), nothing follows from the run: the interval stays, without reward or penalty. Takes the
+last record of the source, returns the next one; knows neither topics nor jobs.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from strider.jobs.adaptive import ADAPTIVE_CAP_SECONDS, adaptive_interval_second
 
 MAX_UNCHANGED: Final = 1_000_000
 """Where the count of runs without a change stops: beyond the cap it changes nothing."""
+
+KEPT_STATES_MS: Final = 400 * 86_400_000
+"""How long the state of a source is kept after its last comparison: the longest interval is 366 days."""
 
 MAX_PAGES: Final = 250
 """Start pages of a source whose hashes are kept, so that the record fits its topic."""
@@ -50,6 +54,8 @@ class ComparedRun:
     """By URL key, the start pages of the run that were fetched."""
     is_complete: bool = True
     """Whether these are all of its start pages."""
+    counts_new_pages: bool = True
+    """Whether a page without an earlier hash is a change."""
     basis: str = ChangeBasis.TEXT.value
     ended_at_ms: int
     cap_seconds: int = ADAPTIVE_CAP_SECONDS
@@ -69,7 +75,7 @@ def compare_run(before: AdaptiveRecorded | None, run: ComparedRun) -> AdaptiveRe
         return before
     is_first = not any(page.by(run.basis) for page in known.values())
     is_changed = not is_first and any(
-        now.by(run.basis) and now.by(run.basis) != known.get(key, _UNKNOWN).by(run.basis)
+        _has_changed(now.by(run.basis), known.get(key, _UNKNOWN).by(run.basis), run)
         for key, now in pages.items()
     )
     is_complete = run.is_complete and all(page.by(run.basis) for page in pages.values())
@@ -82,6 +88,12 @@ def compare_run(before: AdaptiveRecorded | None, run: ComparedRun) -> AdaptiveRe
 
 
 _UNKNOWN: Final = StartPageHashes()
+
+
+def _has_changed(now: str, before: str, run: ComparedRun) -> bool:
+    """Whether the hash of a page differs from the last one known."""
+    is_compared = bool(before) or run.counts_new_pages
+    return bool(now) and is_compared and now != before
 
 
 def _record(
@@ -111,6 +123,11 @@ def _record(
         last_execution_id=run.execution_id,
         next_run_at_ms=run.ended_at_ms + 1000 * interval,
     )
+
+
+def is_forgotten(state: AdaptiveRecorded, *, exists: bool, now_ms: int) -> bool:
+    """Whether the state of a source is deleted: with the source, or when nothing has compared it for long."""
+    return not exists or state.updated_at_ms < now_ms - KEPT_STATES_MS
 
 
 def interval_of_state(state: AdaptiveRecorded, *, baseline_seconds: int) -> int:

@@ -6,7 +6,7 @@
     closing    no more seeds of the run come
 
 Everything follows from job, execution and source, and the seeds have the number of the run, so a launch that
-is published again is a repeat. Knows no topic and no store.
+is published again is a repeat. Also the command that cancels a run. Knows no topic and no store.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.enums import RequestKind
-from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted, SourceSaved
+from strider.contracts.generated.events import CrawlSpecDeclared, JobEvent, SeedSubmitted, SourceSaved
 from strider.contracts.numbered_seeds import SeedNumber
+from strider.crawl.runs.commands import with_command_id
 from strider.crawl.sources.spec_mapping import InvalidSetting, spec_of_source
 from strider.crawl.sources.spec_mapping import start_urls as source_start_urls
-from strider.jobs.models import Job, Launch
+from strider.jobs.models import Job, JobExecution, Launch
 from strider.politeness import HeaderRefused, refuse_clear_values
 from strider.urls import RefusedUrl, origin_of, to_wire_url, url_key_of
 
@@ -36,6 +38,10 @@ _FIELDS: Final = {
 
 class LaunchFault(Exception):
     """A run cannot be launched; the message says why, and what to do."""
+
+
+class SourceIsDisabled(LaunchFault):
+    """The source of a job is disabled: the job waits until it is enabled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,22 @@ def plan_launch(launch: Launch, source: SourceSaved | None) -> LaunchPlan:
     return LaunchPlan(execution.execution_id, spec, seeds, SeedSubmitted(url="", close=True, **names))
 
 
+def cancel_command(execution: JobExecution, *, reason: str, at_ms: int) -> JobEvent:
+    """Return the command that cancels the run of an execution; a repeat at this time is the same."""
+    return with_command_id(
+        JobEvent(
+            event_id="",
+            what=JobEventKind.CANCEL.value,
+            is_wish=True,
+            at_ms=at_ms,
+            by=SUBMITTED_BY,
+            job_id=execution.job_id,
+            execution_id=execution.execution_id,
+            reason=reason,
+        )
+    )
+
+
 def _require_source(job: Job, source: SourceSaved | None) -> SourceSaved:
     if not job.source_id:
         raise LaunchFault("source_id: the job has no source; set the source_id of the job")
@@ -84,7 +106,9 @@ def _require_source(job: Job, source: SourceSaved | None) -> SourceSaved:
             f"source_id: there is no source {job.source_id!r}; create it, or change the source_id of the job"
         )
     if not source.enabled:
-        raise LaunchFault(f"source_id: the source {job.source_id!r} is disabled; enable it")
+        raise SourceIsDisabled(
+            f"source_id: the source {job.source_id!r} is disabled; enable it, and the job runs again"
+        )
     return source
 
 

@@ -10,7 +10,7 @@ from strider.jobs.lifecycle import own_interval_seconds
 from strider.jobs.models import ExecutionResult, Job
 from strider.jobs.states import ExecutionState
 from strider.scheduler.core.runs.ending_runs import ACCEPTED_COUNT
-from strider.scheduler.core.runs.start_pages import StartPages
+from strider.scheduler.core.runs.start_pages import MAX_LISTED, StartPages
 
 from .adaptive import ComparedRun, StartPageHashes
 from .launch import LaunchFault, start_urls
@@ -53,12 +53,16 @@ def result_of_run(end: JobEvent, *, next_interval_seconds: int | None = None) ->
 def compared_run(job: Job, end: JobEvent, pages: StartPages, *, source: SourceSaved | None) -> ComparedRun:
     """Return what is compared of a completed run."""
     basis = job.crawl_settings.get("change_basis") or (source.change_basis if source else "")
+    expected = _expected_pages(job, source)
+    is_complete = pages.count >= expected
     return ComparedRun(
         source_id=job.source_id,
         execution_id=end.execution_id,
         baseline_seconds=own_interval_seconds(job) or 0,
         pages={page.url_key: StartPageHashes(page.raw_hash, page.text_hash) for page in pages.listed},
-        is_complete=pages.count >= _expected_pages(job, source),
+        is_complete=is_complete,
+        # Many pages have one hash, which is new where some of them failed; few that are left have new ones.
+        counts_new_pages=is_complete or max(expected, pages.count) <= MAX_LISTED,
         basis=basis if basis in set(ChangeBasis) else ChangeBasis.TEXT.value,
         ended_at_ms=end.at_ms,
     )

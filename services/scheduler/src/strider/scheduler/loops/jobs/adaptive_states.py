@@ -2,20 +2,25 @@
 
 They are read once for each epoch. A state is committed in the transactions of its shard before it is kept or
 copied, so an owner that was fenced decides nothing. Its topic is the record; the copies in Redis are written
-again where they are lost.
+again where they are lost. The state of a source is deleted with it, or when no run has compared it for long.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
 from strider.contracts.generated.events import AdaptiveRecorded
 from strider.messaging.errors import Unavailable
 from strider.runtime.observability.logging import logger
 from strider.scheduler import log_events
+from strider.scheduler.core.jobs.adaptive import is_forgotten
 from strider.scheduler.ports import AdaptiveCopies, AdaptiveStateReader
 from strider.scheduler.shard.shard import OwnedShard
+from strider.storage.errors import StoreRejected
+
+DELETED_TOGETHER: Final = 500
 
 _log = logger("scheduler")
 
@@ -44,6 +49,8 @@ class AdaptiveStates:
             await self._copies.write(state)
         except Unavailable as failure:
             _log.emit(log_events.ADAPTIVE_COPIES_PAUSED, shard=shard.number, why=str(failure))
+        except StoreRejected as failure:
+            _log.emit(log_events.ADAPTIVE_COPY_REFUSED, source=state.source_id, why=str(failure))
 
     async def restore_copies(self, shards: Sequence[OwnedShard]) -> None:
         """Write the copies of shards whose copies are not all there; forget shards of other owners."""
@@ -58,6 +65,29 @@ class AdaptiveStates:
                 _log.emit(log_events.ADAPTIVE_COPIES_PAUSED, shard=shard.number, why=str(failure))
                 return
 
+    async def forget(self, shard: OwnedShard, *, exists: Callable[[str], bool], now_ms: int) -> int:
+        """Delete the states of sources that were removed, or not compared since; return how many.
+
+        Copies first: where the process ends in between, the record is still there, and all is repeated.
+        Raises Unavailable and ShardFenced.
+        """
+        table = await self._table_of(shard)
+        old = [
+            source_id
+            for source_id, value in list(table.items())
+            if self._is_forgotten(value, exists=exists(source_id), now_ms=now_ms)
+        ]
+        for first in range(0, len(old), DELETED_TOGETHER):
+            part = old[first : first + DELETED_TOGETHER]
+            for source_id in part:
+                await self._copies.delete(source_id)
+            await shard.log.delete_adaptive(part)
+            for source_id in part:
+                table.pop(source_id, None)
+        if old:
+            _log.emit(log_events.ADAPTIVE_STATES_DELETED, shard=shard.number, sources=len(old))
+        return len(old)
+
     async def _table_of(self, shard: OwnedShard) -> dict[str, bytes]:
         async with self._reading:  # a table that is read twice would lose what was recorded in between
             owner, epoch, table = self._tables.get(shard.number, (None, 0, {}))
@@ -66,6 +96,12 @@ class AdaptiveStates:
                 table = dict(await self._reader.read_states(shard.number))
                 self._tables[shard.number] = shard, epoch, table
             return table
+
+    def _is_forgotten(self, value: bytes, *, exists: bool, now_ms: int) -> bool:
+        state = self._reader.decode_state(value)
+        if state is None:  # of a later version, maybe
+            return not exists
+        return is_forgotten(state, exists=exists, now_ms=now_ms)
 
     def _decoded(self, table: Mapping[str, bytes]) -> Iterator[AdaptiveRecorded]:
         for value in list(table.values()):

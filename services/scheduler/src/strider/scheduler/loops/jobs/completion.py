@@ -10,27 +10,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.events import AdaptiveRecorded, JobEvent, SourceSaved
 from strider.contracts.generated.topics import JOB_COMMANDS
 from strider.contracts.partitioning import key_partition
-from strider.crawl.runs.commands import with_command_id
 from strider.crawl.runs.control import RunControl, RunState
 from strider.jobs.lifecycle import own_interval_seconds
 from strider.jobs.models import Job, JobExecution
 from strider.jobs.ports import JobStore
 from strider.jobs.states import ExecutionState
 from strider.messaging.effects import Publish
-from strider.messaging.errors import ShardFenced, Unavailable
+from strider.messaging.errors import ShardFenced
 from strider.messaging.ports import Clock, epoch_ms
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler import log_events
 from strider.scheduler.core.jobs.adaptive import compare_run, interval_of_state
 from strider.scheduler.core.jobs.ended_runs import EndedRuns
+from strider.scheduler.core.jobs.launch import cancel_command
 from strider.scheduler.core.jobs.results import (
     compared_run,
     outcome_of_run,
@@ -40,14 +40,16 @@ from strider.scheduler.loops.duty_cycle import DUTY_CYCLE_DIVISOR
 from strider.scheduler.options import JobOptions
 from strider.scheduler.ports import JobMeter
 from strider.scheduler.shard.shard import OwnedShard
-from strider.storage.errors import StoreRejected
 
 from .adaptive_states import AdaptiveStates
+from .faults import REFUSALS, log_refusal, repeatable
+from .unclosed_runs import UnclosedRunCheck
 
 WAKE_SECONDS: Final = 1.0
 PAGE_EXECUTIONS: Final = 1_000
 CONCURRENT_SOURCES: Final = 8
-CANCELLED_BY: Final = "scheduler"
+FORGET_SECONDS: Final = 3_600.0
+"""Interval at which states of sources are looked through for those to be deleted."""
 
 _log = logger("scheduler")
 
@@ -73,22 +75,26 @@ class JobCompletionLoop:
         states: AdaptiveStates,
         find_source: Callable[[str], SourceSaved | None],
         catch_up: Callable[[], Awaitable[None]],
+        catch_up_sources: Callable[[], Awaitable[None]],
         owned_shards: Callable[[], Sequence[OwnedShard]],
         shards: int,
+        unclosed: UnclosedRunCheck,
         publisher: EventPublisher,
         options: JobOptions,
         meter: JobMeter,
         clock: Clock,
     ) -> None:
-        """Create the loop; `catch_up` applies all job events up to now."""
+        """Create the loop; `catch_up` applies all job events up to now, `catch_up_sources` all sources."""
         self._store = store
         self._ended_runs = ended_runs
         self._run_control = run_control
         self._states = states
         self._find_source = find_source
         self._catch_up = catch_up
+        self._catch_up_sources = catch_up_sources
         self._owned_shards = owned_shards
         self._shards = shards
+        self._unclosed = unclosed
         self._publisher = publisher
         self._options = options
         self._meter = meter
@@ -96,6 +102,7 @@ class JobCompletionLoop:
         self._has_launched = True
         self._last_pass_at = float("-inf")
         self._applied_ends = -1
+        self._next_forgetting_at = clock.monotonic() + FORGET_SECONDS
 
     def note_launched(self) -> None:
         """Note that runs were launched: one of them may have ended before it was marked."""
@@ -107,12 +114,8 @@ class JobCompletionLoop:
         while True:
             await self._clock.sleep(wait_seconds)
             began = self._clock.monotonic()
-            try:
-                if self._is_due():
-                    await self.run_once()
-            except (Unavailable, StoreRejected) as failure:
+            if self._is_due() and not await repeatable(self.run_once):
                 self._has_launched = True  # repeated soon
-                _log.emit(log_events.JOBS_PAUSED, why=str(failure))
                 wait_seconds = self._options.reconcile_seconds
                 continue
             took_seconds = self._clock.monotonic() - began
@@ -128,31 +131,39 @@ class JobCompletionLoop:
         self._has_launched, self._applied_ends = False, self._ended_runs.applied
         began_ms = epoch_ms(self._clock)
         running: set[str] = set()
+        overdue: list[JobExecution] = []
+        owned = {shard.number for shard in self._owned_shards()}
         after = ""
         while page := await self._store.running(after=after, limit=PAGE_EXECUTIONS):
             running.update(each.execution_id for each in page)
             await self._cancel_runs(page)
             await self._finish_ended(page)
+            now_ms = await self._store.now_ms()
+            overdue += self._unclosed.overdue(page, owned=owned, now_ms=now_ms)
             after = page[-1].execution_id
         self._ended_runs.keep(running, before_ms=began_ms)
+        await self._unclosed.run_once(overdue)
         await self._states.restore_copies(self._owned_shards())
+        if self._clock.monotonic() >= self._next_forgetting_at:
+            await self._forget_states()
+            self._next_forgetting_at = self._clock.monotonic() + FORGET_SECONDS
+
+    async def _forget_states(self) -> None:
+        """Delete the states of sources that are not there any more, or were not compared for long."""
+        await self._catch_up_sources()  # a source that was just saved exists
+        now_ms = epoch_ms(self._clock)
+        for shard in self._owned_shards():
+            with suppress(ShardFenced):  # its new owner does the same
+                await self._states.forget(shard, exists=self._exists, now_ms=now_ms)
+
+    def _exists(self, source_id: str) -> bool:
+        return self._find_source(source_id) is not None
 
     async def _cancel_runs(self, page: Iterable[JobExecution]) -> None:
         """Cancel the runs of cancelled jobs, where that was not done."""
         now_ms = epoch_ms(self._clock)
         cancels = [
-            with_command_id(
-                JobEvent(
-                    event_id="",
-                    what=JobEventKind.CANCEL.value,
-                    is_wish=True,
-                    at_ms=now_ms,
-                    by=CANCELLED_BY,
-                    job_id=each.job_id,
-                    execution_id=each.execution_id,
-                    reason="the job was cancelled",
-                )
-            )
+            cancel_command(each, reason="the job was cancelled", at_ms=now_ms)
             for each in page
             if each.cancel_requested_at_ms is not None
             and not self._run_control.is_completed(each.execution_id)
@@ -184,15 +195,25 @@ class JobCompletionLoop:
         ]
         for first in range(0, len(own), CONCURRENT_SOURCES):
             part = own[first : first + CONCURRENT_SOURCES]
-            await asyncio.gather(*(self._finish_all(shard, ended) for shard, ended in part))
+            work = (self._finish_all(shard, ended) for shard, ended in part)
+            for failure in await asyncio.gather(*work, return_exceptions=True):
+                if failure is not None:  # raised once none of them is under way any more
+                    raise failure
 
     async def _finish_all(self, shard: OwnedShard, ended: Sequence[EndedExecution]) -> None:
         for each in sorted(ended, key=lambda one: one.end.at_ms):
+            job_id, execution_id = each.job.job_id, each.execution.execution_id
             try:
                 state = await self._adapt(shard, each)
             except ShardFenced:
                 return  # the shard has a newer owner, which finishes them
-            await self._finish(each, state)
+            except REFUSALS as failure:
+                log_refusal(failure, job_id=job_id, execution_id=execution_id)
+                state = None
+            try:
+                await self._finish(each, state)
+            except REFUSALS as failure:
+                log_refusal(failure, job_id=job_id, execution_id=execution_id)
 
     async def _finish(self, ended: EndedExecution, state: AdaptiveRecorded | None) -> None:
         job, execution, end = ended.job, ended.execution, ended.end

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from strider.crawl.runs.control import RunControl
 from strider.messaging.ports import Clock
@@ -12,12 +12,13 @@ from strider.scheduler.core.jobs.ended_runs import EndedRuns
 from strider.scheduler.handlers.job_commands import JobCommandsHandler
 from strider.scheduler.handlers.sources import SourcesHandler
 from strider.scheduler.options import SchedulerOptions
-from strider.scheduler.ports import JobPorts
+from strider.scheduler.ports import CompletionOffsetSource, JobPorts
 from strider.scheduler.shard.shard import OwnedShard
 
 from .adaptive_states import AdaptiveStates
 from .completion import JobCompletionLoop
 from .poll import JobPollLoop
+from .unclosed_runs import UnclosedRunCheck
 from .upkeep import JobUpkeepLoop
 
 
@@ -33,10 +34,23 @@ class JobLoops:
         commands: JobCommandsHandler,
         sources: SourcesHandler,
         owned_shards: Callable[[], Sequence[OwnedShard]],
+        completion_offsets: CompletionOffsetSource | None,
         publisher: EventPublisher,
         options: SchedulerOptions,
         clock: Clock,
     ) -> None:
+        unclosed = UnclosedRunCheck(
+            ports.store,
+            completion_offsets,
+            run_control=run_control,
+            catch_up=commands.catch_up,
+            launch_again=self._launch_again,
+            shards=options.shards,
+            publisher=publisher,
+            options=options.jobs,
+            meter=ports.meter,
+            clock=clock,
+        )
         self.completion = JobCompletionLoop(
             ports.store,
             ended_runs=ended_runs,
@@ -44,8 +58,10 @@ class JobLoops:
             states=AdaptiveStates(ports.adaptive_states, ports.adaptive_copies),
             find_source=sources.find,
             catch_up=commands.catch_up,
+            catch_up_sources=sources.catch_up,
             owned_shards=owned_shards,
             shards=options.shards,
+            unclosed=unclosed,
             publisher=publisher,
             options=options.jobs,
             meter=ports.meter,
@@ -63,6 +79,9 @@ class JobLoops:
             clock=clock,
         )
         self.upkeep = JobUpkeepLoop(ports.store, options=options.jobs, meter=ports.meter, clock=clock)
+
+    def _launch_again(self, execution_ids: Iterable[str]) -> None:
+        self.poll.launch_again(execution_ids)
 
     async def run(self) -> None:
         """Run all loops until cancelled."""

@@ -12,7 +12,7 @@ publishes the same runs again. Two that publish the same run do no harm.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
@@ -21,15 +21,15 @@ from strider.contracts.generated.events import SourceSaved
 from strider.jobs.models import ExecutionResult, Launch
 from strider.jobs.ports import JobStore
 from strider.jobs.states import ExecutionState
-from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock
 from strider.runtime.observability.logging import logger
 from strider.scheduler import log_events
 from strider.scheduler.adapters.jobs.run_publisher import PreparedRun, RunPublisher
-from strider.scheduler.core.jobs.launch import LaunchFault, plan_launch
+from strider.scheduler.core.jobs.launch import LaunchFault, SourceIsDisabled, plan_launch
 from strider.scheduler.options import JobOptions
 from strider.scheduler.ports import JobMeter
-from strider.storage.errors import StoreRejected
+
+from .faults import REFUSALS, log_refusal, repeatable
 
 CONCURRENT_UPDATES: Final = 8
 """Executions that are marked at a time: as many as the pool has connections."""
@@ -76,23 +76,27 @@ class JobPollLoop:
         self._meter = meter
         self._clock = clock
         self._claimed: list[ClaimedRun] = []
+        self._unclosed: set[str] = set()
+        """Launched executions that are not closed, as far as they were not claimed again."""
         self._next_recovery_at = 0.0
+
+    def launch_again(self, execution_ids: Iterable[str]) -> None:
+        """Launch runs again, with the next poll, that are not closed."""
+        self._unclosed.update(execution_ids)
 
     async def run(self) -> None:
         """Run at intervals until cancelled."""
         while True:
-            try:
-                await self.run_once()
-            except (Unavailable, StoreRejected) as failure:
-                _log.emit(log_events.JOBS_PAUSED, claimed=len(self._claimed), why=str(failure))
+            await repeatable(self.run_once)
             await self._clock.sleep(self._options.poll_seconds)
 
     async def run_once(self) -> None:
         """Launch what is claimed, what has a stale lock, and what is due."""
         await self._launch_claimed()
-        if self._clock.monotonic() >= self._next_recovery_at:
-            await self._recover()
+        # What is due does not wait for a recovery that fails.
+        if self._clock.monotonic() >= self._next_recovery_at and await repeatable(self._recover):
             self._next_recovery_at = self._clock.monotonic() + self._options.recovery_seconds
+        await self._launch_unclosed()
         limit = self._options.launch_batch
         is_full = True
         while is_full:
@@ -121,6 +125,21 @@ class JobPollLoop:
                 self._meter.count_stale_locks(len(stale))
             await self._launch(stale, token)
 
+    async def _launch_unclosed(self) -> None:
+        """Lock the jobs of runs that are not closed, and publish these again."""
+        names = sorted(self._unclosed)[: self._options.launch_batch]
+        self._unclosed.clear()  # what is left, or cannot be claimed now, is found again
+        if not names:
+            return
+        token, age_ms = uuid4().hex, round(self._options.relaunch_seconds * 1000)
+        now_ms = await self._store.now_ms()
+        found = await self._store.claim_unclosed(names, now_ms=now_ms, older_than_ms=age_ms, token=token)
+        for job, execution in found:
+            self._meter.count_relaunched()
+            times, run = execution.relaunches, execution.execution_id
+            _log.emit(log_events.JOB_LAUNCHED_AGAIN, job=job.job_id, run=run, times=times)
+        await self._launch(found, token)
+
     async def _launch(self, launches: Sequence[Launch], token: str) -> None:
         self._claimed += [ClaimedRun(launch, token) for launch in launches]
         await self._launch_claimed()
@@ -141,15 +160,18 @@ class JobPollLoop:
                 source = self._find_source(claimed.launch.job.source_id)
                 prepared.append(self._runs.prepare(plan_launch(claimed.launch, source)))
             except LaunchFault as fault:
-                await self._fail(claimed, str(fault))
+                await self._store_or_leave(claimed, self._fail(claimed, fault))
             else:
                 ready.append(claimed)
         await self._runs.publish(prepared)
         await self._mark_all(ready)
 
-    async def _fail(self, claimed: ClaimedRun, sentence: str) -> None:
+    async def _fail(self, claimed: ClaimedRun, fault: LaunchFault) -> None:
         job, execution = claimed.launch
-        result = ExecutionResult(outcome=ExecutionState.FAILED, error_message=sentence)
+        sentence, waits = str(fault), isinstance(fault, SourceIsDisabled)
+        result = ExecutionResult(
+            outcome=ExecutionState.FAILED, error_message=sentence, waits_for_source=waits
+        )
         now_ms = await self._store.now_ms()
         await self._store.finish(execution.execution_id, result, now_ms=now_ms, token=claimed.token)
         self._claimed.remove(claimed)
@@ -160,17 +182,28 @@ class JobPollLoop:
         now_ms = await self._store.now_ms() if ready else 0
         for first in range(0, len(ready), CONCURRENT_UPDATES):
             part = ready[first : first + CONCURRENT_UPDATES]
-            marks = (self._mark(claimed, now_ms) for claimed in part)
+            marks = (self._store_or_leave(claimed, self._mark(claimed, now_ms)) for claimed in part)
             for failure in await asyncio.gather(*marks, return_exceptions=True):
                 if failure is not None:
                     raise failure
         if ready:
             self._on_launched()
 
+    async def _store_or_leave(self, claimed: ClaimedRun, work: Awaitable[None]) -> None:
+        """Store a state; one that PostgreSQL refuses is left, and tried again when its lock is stale."""
+        try:
+            await work
+        except REFUSALS as failure:
+            self._claimed.remove(claimed)
+            job, execution = claimed.launch
+            log_refusal(failure, job_id=job.job_id, execution_id=execution.execution_id)
+
     async def _mark(self, claimed: ClaimedRun, now_ms: int) -> None:
         job, execution = claimed.launch
         is_first = await self._store.mark_launched(execution.execution_id, token=claimed.token, now_ms=now_ms)
         self._claimed.remove(claimed)
-        if is_first:  # else another scheduler took the lock over, and has marked it
+        if (
+            is_first and not execution.relaunches
+        ):  # else another scheduler took the lock over, and has marked it
             self._meter.count_launched()
             _log.emit(log_events.JOB_LAUNCHED, job=job.job_id, run=execution.execution_id)
