@@ -9,6 +9,7 @@ the errors of `errors.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from strider.contracts.generated.enums import JobState
@@ -84,8 +85,10 @@ class JobStore(Protocol):
         A cancelled job among them is not returned: its execution ends as cancelled, its lock is released.
         """
 
-    async def mark_launched(self, execution_id: str, *, token: str, now_ms: int) -> bool:
-        """Release the lock of an execution whose run is published; False if this token does not hold it."""
+    async def mark_launched(
+        self, execution_ids: Sequence[str], *, token: str, now_ms: int
+    ) -> AbstractSet[str]:
+        """Release the locks of executions whose runs are published; return those that this token held."""
 
     async def running(self, *, after: str = "", limit: int = 1000) -> Sequence[JobExecution]:
         """Return launched executions that have not ended, by their id, from the one after `after`.

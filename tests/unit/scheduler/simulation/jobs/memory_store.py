@@ -105,14 +105,16 @@ class MemoryJobStore:
                 found.append(Launch(self.jobs[job.job_id], execution))
         return found
 
-    async def mark_launched(self, execution_id: str, *, token: str, now_ms: int) -> bool:
-        execution = self.executions[execution_id]
-        job = self.jobs[execution.job_id]
-        if job.lock_token != token:
-            return False
-        self.jobs[job.job_id] = replace(job, lock_token=None, lock_acquired_at_ms=None)
-        self.executions[execution_id] = replace(execution, launched_at_ms=now_ms)
-        return True
+    async def mark_launched(self, execution_ids: Sequence[str], *, token: str, now_ms: int) -> set[str]:
+        marked: set[str] = set()
+        for execution_id in execution_ids:
+            execution = self.executions[execution_id]
+            job = self.jobs[execution.job_id]
+            if job.lock_token == token:
+                self.jobs[job.job_id] = replace(job, lock_token=None, lock_acquired_at_ms=None)
+                self.executions[execution_id] = replace(execution, launched_at_ms=now_ms)
+                marked.add(execution_id)
+        return marked
 
     async def running(self, *, after: str = "", limit: int = 1000) -> Sequence[JobExecution]:
         names = sorted(name for name in self.executions if name > after)

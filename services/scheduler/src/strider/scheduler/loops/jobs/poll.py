@@ -7,6 +7,9 @@
 Claimed executions stay in memory until they are marked, so that an outage of Kafka or PostgreSQL only delays
 them; nothing more is claimed meanwhile. Where this process dies, its locks become stale, and any scheduler
 publishes the same runs again. Two that publish the same run do no harm.
+
+A pass launches one batch, in a constant number of statements and messages in a row; where more is due, the
+next pass follows at once.
 """
 
 from __future__ import annotations
@@ -32,7 +35,10 @@ from strider.scheduler.ports import JobMeter
 from strider.storage.errors import StoreRejected
 
 CONCURRENT_UPDATES: Final = 8
-"""Executions that are marked at a time: as many as the pool has connections."""
+"""Executions that fail at a time: as many as the pool has connections."""
+
+RUNS_PER_YIELD: Final = 20
+"""Runs that are prepared before other tasks run: some milliseconds."""
 
 _log = logger("scheduler")
 
@@ -81,45 +87,48 @@ class JobPollLoop:
     async def run(self) -> None:
         """Run at intervals until cancelled."""
         while True:
+            is_full = False
             try:
-                await self.run_once()
+                is_full = await self.run_once()
             except (Unavailable, StoreRejected) as failure:
                 _log.emit(log_events.JOBS_PAUSED, claimed=len(self._claimed), why=str(failure))
-            await self._clock.sleep(self._options.poll_seconds)
+            await self._clock.sleep(0 if is_full else self._options.poll_seconds)
 
-    async def run_once(self) -> None:
-        """Launch what is claimed, what has a stale lock, and what is due."""
+    async def run_once(self) -> bool:
+        """Launch what is claimed, and a batch each of what has a stale lock and of what is due.
+
+        Returns whether a batch was full, so that more may wait.
+        """
         await self._launch_claimed()
+        has_more_stale = False
         if self._clock.monotonic() >= self._next_recovery_at:
-            await self._recover()
-            self._next_recovery_at = self._clock.monotonic() + self._options.recovery_seconds
-        limit = self._options.launch_batch
-        is_full = True
-        while is_full:
-            token = uuid4().hex
-            # Read for each batch: a lock that is dated back would count as stale too early.
-            now_ms = await self._store.now_ms()
-            due = await self._store.claim_due(now_ms=now_ms, limit=limit, token=token)
-            is_full = len(due) >= limit
-            await self._launch(due, token)
-
-    async def _recover(self) -> None:
-        """Take over stale locks, whose runs may be published in part; mend plans of a wrong clock."""
-        stale_ms, limit = round(self._options.stale_lock_seconds * 1000), self._options.launch_batch
+            has_more_stale = await self._recover()
+            if not has_more_stale:
+                self._next_recovery_at = self._clock.monotonic() + self._options.recovery_seconds
+        limit, token = self._options.launch_batch, uuid4().hex
+        # Read for each batch: a lock that is dated back would count as stale too early.
         now_ms = await self._store.now_ms()
+        due = await self._store.claim_due(now_ms=now_ms, limit=limit, token=token)
+        await self._launch(due, token)
+        return has_more_stale or len(due) >= limit
+
+    async def _recover(self) -> bool:
+        """Take over stale locks, whose runs may be published in part; mend plans of a wrong clock.
+
+        Returns whether there may be more of them.
+        """
+        stale_ms, limit = round(self._options.stale_lock_seconds * 1000), self._options.launch_batch
+        now_ms, token = await self._store.now_ms(), uuid4().hex
         if moved := await self._store.bring_forward(now_ms=now_ms):
             _log.emit(log_events.JOBS_PLANNED_AGAIN, count=moved)
-        is_full = True
-        while is_full:
-            token = uuid4().hex
-            stale = await self._store.claim_unlaunched(
-                now_ms=now_ms, older_than_ms=stale_ms, limit=limit, token=token
-            )
-            is_full = len(stale) >= limit
-            if stale:
-                _log.emit(log_events.STALE_JOB_LOCKS_CLEARED, count=len(stale))
-                self._meter.count_stale_locks(len(stale))
-            await self._launch(stale, token)
+        stale = await self._store.claim_unlaunched(
+            now_ms=now_ms, older_than_ms=stale_ms, limit=limit, token=token
+        )
+        if stale:
+            _log.emit(log_events.STALE_JOB_LOCKS_CLEARED, count=len(stale))
+            self._meter.count_stale_locks(len(stale))
+        await self._launch(stale, token)
+        return len(stale) >= limit
 
     async def _launch(self, launches: Sequence[Launch], token: str) -> None:
         self._claimed += [ClaimedRun(launch, token) for launch in launches]
@@ -132,7 +141,10 @@ class JobPollLoop:
         await self._catch_up_sources()
         ready: list[ClaimedRun] = []
         prepared: list[PreparedRun] = []
-        for claimed in list(self._claimed):
+        faulty: list[tuple[ClaimedRun, str]] = []
+        for number, claimed in enumerate(list(self._claimed), start=1):
+            if not number % RUNS_PER_YIELD:
+                await asyncio.sleep(0)
             execution_id = claimed.launch.execution.execution_id
             if self._is_over(execution_id):  # published, and ended before its lock was released
                 ready.append(claimed)
@@ -141,11 +153,20 @@ class JobPollLoop:
                 source = self._find_source(claimed.launch.job.source_id)
                 prepared.append(self._runs.prepare(plan_launch(claimed.launch, source)))
             except LaunchFault as fault:
-                await self._fail(claimed, str(fault))
+                faulty.append((claimed, str(fault)))
             else:
                 ready.append(claimed)
+        await self._fail_all(faulty)
         await self._runs.publish(prepared)
         await self._mark_all(ready)
+
+    async def _fail_all(self, faulty: Sequence[tuple[ClaimedRun, str]]) -> None:
+        for first in range(0, len(faulty), CONCURRENT_UPDATES):
+            part = faulty[first : first + CONCURRENT_UPDATES]
+            ends = (self._fail(claimed, sentence) for claimed, sentence in part)
+            for failure in await asyncio.gather(*ends, return_exceptions=True):
+                if failure is not None:
+                    raise failure
 
     async def _fail(self, claimed: ClaimedRun, sentence: str) -> None:
         job, execution = claimed.launch
@@ -157,20 +178,16 @@ class JobPollLoop:
         _log.emit(log_events.JOB_NOT_LAUNCHED, job=job.job_id, run=execution.execution_id, why=sentence)
 
     async def _mark_all(self, ready: Sequence[ClaimedRun]) -> None:
-        now_ms = await self._store.now_ms() if ready else 0
-        for first in range(0, len(ready), CONCURRENT_UPDATES):
-            part = ready[first : first + CONCURRENT_UPDATES]
-            marks = (self._mark(claimed, now_ms) for claimed in part)
-            for failure in await asyncio.gather(*marks, return_exceptions=True):
-                if failure is not None:
-                    raise failure
-        if ready:
-            self._on_launched()
-
-    async def _mark(self, claimed: ClaimedRun, now_ms: int) -> None:
-        job, execution = claimed.launch
-        is_first = await self._store.mark_launched(execution.execution_id, token=claimed.token, now_ms=now_ms)
-        self._claimed.remove(claimed)
-        if is_first:  # else another scheduler took the lock over, and has marked it
-            self._meter.count_launched()
-            _log.emit(log_events.JOB_LAUNCHED, job=job.job_id, run=execution.execution_id)
+        """Mark runs as launched, in one statement for each token."""
+        if not ready:
+            return
+        now_ms = await self._store.now_ms()
+        for token in dict.fromkeys(claimed.token for claimed in ready):
+            own = {each.launch.execution.execution_id: each for each in ready if each.token == token}
+            marked = await self._store.mark_launched(list(own), token=token, now_ms=now_ms)
+            self._claimed = [each for each in self._claimed if each.launch.execution.execution_id not in own]
+            for execution_id, claimed in own.items():
+                if execution_id in marked:  # else another scheduler took the lock over, and marks it
+                    self._meter.count_launched()
+                    _log.emit(log_events.JOB_LAUNCHED, job=claimed.launch.job.job_id, run=execution_id)
+        self._on_launched()
