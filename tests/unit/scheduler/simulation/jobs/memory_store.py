@@ -38,6 +38,9 @@ class MemoryJobStore:
         self.shift_ms = 0
         """By how much its clock was set."""
         self.pruned = 0
+        self.polls = 0
+        self.batches: list[int] = []
+        """Jobs of each claim that found any."""
 
     def time_ms(self) -> int:
         return epoch_ms(self._clock) + self.shift_ms
@@ -74,6 +77,9 @@ class MemoryJobStore:
             and job.next_run_at_ms is not None
             and job.next_run_at_ms <= now_ms
         ]
+        self.polls += 1
+        if due:
+            self.batches.append(len(due[:limit]))
         return [self._claim(job, now_ms, token) for job in due[:limit]]
 
     def _claim(self, job: Job, now_ms: int, token: str) -> Launch:

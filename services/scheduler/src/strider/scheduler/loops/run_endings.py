@@ -60,6 +60,9 @@ limited. On a busy machine passes are rare, and each may do as much more.
 
 MAX_RAW_RUNS_PER_PASS: Final = 400
 
+FACTS_PER_PUBLISH: Final = 200
+"""Counts that are encoded at a time: other tasks run in between, however many runs end."""
+
 PASS_DIVISOR: Final = 4
 """At most one part in this many of the time is spent on passes."""
 
@@ -161,14 +164,12 @@ class RunEndingLoop:
             for name in quiet
             if _is_quiet(counts[name])
         }
-        now_ms = epoch_ms(self._clock)
-        await self._publisher.publish(
-            [
-                Publish(JOB_EVENTS, fact_event(due[name], shard.number, fact, now_ms=now_ms))
-                for name, fact in facts.items()
-            ]
-        )
-        self._published |= {(name, shard.number): fact for name, fact in facts.items()}
+        now_ms, names = epoch_ms(self._clock), list(facts)
+        for first in range(0, len(names), FACTS_PER_PUBLISH):
+            part = names[first : first + FACTS_PER_PUBLISH]
+            events = [fact_event(due[name], shard.number, facts[name], now_ms=now_ms) for name in part]
+            await self._publisher.publish([Publish(JOB_EVENTS, event) for event in events])
+            self._published |= {(name, shard.number): facts[name] for name in part}
 
     async def _tally(self, shard: OwnedShard, runs: AbstractSet[str]) -> Mapping[str, RunTally]:
         if not runs:
