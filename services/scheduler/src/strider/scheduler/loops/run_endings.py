@@ -140,8 +140,10 @@ class RunEndingLoop:
         self._pass_began_at, self._log_seconds = now, 0.0
         names = self._ending_runs.names()
         self._published = {key: fact for key, fact in self._published.items() if key[0] in names}
-        for shard in self._owned_shards():
-            await self._publish_counts(shard)
+        counts = (self._publish_counts(shard) for shard in self._owned_shards())
+        for failure in await asyncio.gather(*counts, return_exceptions=True):
+            if failure is not None:
+                raise failure
         await self._prove(self._offsets)
 
     async def _publish_counts(self, shard: OwnedShard) -> None:
