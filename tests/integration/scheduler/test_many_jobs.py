@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
+from strider.messaging.errors import Unavailable
 from strider.scheduler import log_events
 from strider.scheduler.options import JobOptions
 from tests.figures import record_figure
@@ -29,7 +30,7 @@ DEFAULTS = JobOptions()
 DEFAULT_SETTINGS = {
     "SCHEDULER_JOB_POLL_SECONDS": f"{DEFAULTS.poll_seconds}s",
     "SCHEDULER_JOB_RECOVERY_SECONDS": f"{DEFAULTS.recovery_seconds}s",
-    "SCHEDULER_JOB_STALE_LOCK_SECONDS": f"{DEFAULTS.stale_lock_seconds}s",
+    "SCHEDULER_JOB_STALE_LOCK_SECONDS": f"{DEFAULTS.stale_lock_seconds:g}",
 }
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
@@ -43,21 +44,29 @@ async def servers(
         yield servers
 
 
-async def wait_for_launches(servers: JobServers, count: int, *, tell: Service) -> None:
-    async def are_launched() -> bool:
-        await asyncio.sleep(0.2)
-        return await servers.launched() >= count
+async def wait_for_count(
+    count: Callable[[], Awaitable[int]], least: int, *, what: str, tell: Service
+) -> None:
+    """Wait until so many are counted; a busy database counts later."""
 
-    await until(are_launched, what=f"{count} launches", tell=tell.last_words, seconds=END_SECONDS)
+    async def are_counted() -> bool:
+        await asyncio.sleep(0.5)
+        assert tell.exit_code is None, tell.last_words()
+        try:
+            return await count() >= least
+        except Unavailable:
+            return False
+
+    await until(are_counted, what=f"{least} {what}", tell=tell.last_words, seconds=END_SECONDS)
+
+
+async def wait_for_launches(servers: JobServers, count: int, *, tell: Service) -> None:
+    await wait_for_count(servers.launched, count, what="launches", tell=tell)
 
 
 async def wait_for_ends(servers: JobServers, count: int, *, tell: Service) -> None:
-    async def are_ended() -> bool:
-        await asyncio.sleep(0.5)
-        servers.crawl.pipeline.check()
-        return await servers.ended() >= count
-
-    await until(are_ended, what=f"the end of {count} runs", tell=tell.last_words, seconds=END_SECONDS)
+    await wait_for_count(servers.ended, count, what="ended runs", tell=tell)
+    servers.crawl.pipeline.check()
 
 
 @pytest.mark.req("S1.6.3", "S1.15.3", part="four schedulers, 2,000 due jobs, kills")
