@@ -16,7 +16,7 @@ from pathlib import Path
 
 from strider.testing.stack import RunningServer, start_kafka, temp_server_directory
 
-from . import contracts, runtime, urls
+from . import contracts, jobs, runtime, urls
 from .fetcher import client as fetch
 from .fetcher import service as fetch_service
 from .frontier import rebuild, run_endings, shards
@@ -87,6 +87,7 @@ PARTS: Mapping[str, Callable[[Bench], list[Row]]] = {
     "fetch": _fetch,
     "frontier": lambda bench: frontier.measure(rounds=bench.rounds, short=bench.short),
     "runs": lambda bench: run_endings.measure(rounds=bench.rounds, short=bench.short),
+    "jobs": lambda bench: jobs.measure(bench.directory, rounds=bench.rounds, short=bench.short),
     "pipeline": lambda bench: crawlers.measure(rounds=1 if bench.short else 3, short=bench.short),
 }
 """Every part, in the order in which they are measured."""

@@ -136,6 +136,8 @@ class Ring:
             **(settings or {}),
         }
         self.services: dict[str, Service] = {}
+        self._events: dict[str, tuple[int, list[Any]]] = {}
+        """What was read of topics, and up to where."""
 
     def start(self, name: str, settings: Mapping[str, str] | None = None) -> Service:
         """Start one service, with settings that it alone has."""
@@ -183,13 +185,15 @@ class Ring:
         await consumer.start()
         try:
             consumer.assign([place])
-            await consumer.seek_to_beginning(place)
+            begin, known = self._events.get(topic.name, (0, []))
+            consumer.seek(place, max(begin, (await consumer.beginning_offsets([place]))[place]))
             end = (await consumer.end_offsets([place]))[place]
-            found: list[Any] = []
+            found = list(known)
             while await consumer.position(place) < end:
                 for records in (await consumer.getmany(timeout_ms=500)).values():
                     found += [codec.decode(topic, record.value, record.headers) for record in records]
-            return found
+            self._events[topic.name] = await consumer.position(place), found
+            return list(found)
         finally:
             await consumer.stop()
 

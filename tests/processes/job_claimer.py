@@ -56,7 +56,7 @@ class Claimer:
     async def _launch(self, execution_id: str, now_ms: int) -> None:
         self._append("published", execution_id)
         self._end_here("published")
-        marked = await self._store.mark_launched(execution_id, token=self._token, now_ms=now_ms)
+        marked = await self._store.mark_launched([execution_id], token=self._token, now_ms=now_ms)
         self._append("marked" if marked else "refused", execution_id)
         self._marks += 1
         if self._marks >= MARKS:

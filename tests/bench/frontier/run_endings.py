@@ -1,5 +1,7 @@
 """What the end of a run costs, beside the run itself: counts, rounds, proof, and the pass over the log.
 
+Of a job's run also its launch, the comparison with PostgreSQL (here in memory), and the adaptive step.
+
 A whole run of the real scheduler on the in-process bus, in virtual time: the CPU of its ending loop against
 that of everything else. Fetcher and parser are simulated there and cost next to nothing, so that the share of
 a real run is smaller.
@@ -9,7 +11,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from types import coroutine
 from typing import Any, Final
@@ -17,14 +20,18 @@ from unittest.mock import patch
 
 from strider.contracts.generated.topics import JOB_COMMANDS, JOB_EVENTS
 from strider.messaging.inprocess import simulate
+from strider.scheduler.loops.jobs.completion import JobCompletionLoop
+from strider.scheduler.loops.jobs.poll import JobPollLoop
 from strider.scheduler.loops.run_endings import RunEndingLoop
 from tests.bench.measure import Row
 from tests.unit.scheduler.simulation.endings.ending_world import EndingWorld
+from tests.unit.scheduler.simulation.jobs.job_world import JobWorld
 from tests.unit.scheduler.simulation.web import Host, Page, Web
 
 PAGES: Final = 1_000
 PAGES_OF_A_LONG_RUN: Final = 4_000
 PAGES_OF_A_HOST: Final = 25
+JOB_LOOPS: Final = (JobPollLoop, JobCompletionLoop, RunEndingLoop)
 
 
 @dataclass(slots=True)
@@ -55,6 +62,10 @@ def measure(*, rounds: int, short: bool) -> list[Row]:
         statistics.median(each) for each in zip(*((one.ending, one.whole) for one in few), strict=True)
     )
     longer = statistics.median(one.ending for one in many) - end
+    jobs = [_cost_of(lengths[0], _run_of_job, *JOB_LOOPS) for _ in range(rounds)]
+    own, whole = (
+        statistics.median(each) for each in zip(*((one.ending, one.whole) for one in jobs), strict=True)
+    )
     return [
         Row(
             f"end of a run of {lengths[0]:,} pages: CPU, against the rest of the run in the scheduler alone",
@@ -76,21 +87,49 @@ def measure(*, rounds: int, short: bool) -> list[Row]:
             "µs",
             None,
         ),
+        Row(
+            f"launch, end and adaptive step of a job's run of {lengths[0]:,} pages, against the rest",
+            statistics.median(one.share for one in jobs),
+            "×",
+            0.05,
+            detail=f"{own * 1000:.1f} ms of {whole * 1000:.0f} ms",
+        ),
     ]
 
 
-def _cost_of(pages: int) -> RunCost:
+def _cost_of(
+    pages: int, run: Callable[[int], Coroutine[Any, Any, int]] | None = None, *loops: type[Any]
+) -> RunCost:
+    """Measure a run; by default one of seeds, of which the end alone is counted."""
     cost = RunCost()
-    run_once = RunEndingLoop.run_once
-
-    async def timed(loop: RunEndingLoop) -> None:
-        await _stepped(run_once(loop), cost)
-
-    with patch.object(RunEndingLoop, "run_once", timed):
+    with ExitStack() as patches:
+        for loop in loops or (RunEndingLoop,):
+            patches.enter_context(patch.object(loop, "run_once", _timed(loop.run_once, cost)))
         began = time.process_time()
-        cost.messages = simulate(_run(pages))
+        cost.messages = simulate((run or _run)(pages))
         cost.whole = time.process_time() - began
     return cost
+
+
+def _timed(run_once: Callable[[Any], Coroutine[Any, Any, Any]], cost: RunCost) -> Any:
+    async def timed(loop: Any) -> Any:
+        return await _stepped(run_once(loop), cost)
+
+    return timed
+
+
+async def _run_of_job(pages: int) -> int:
+    world = JobWorld(_web(pages))
+    (start,), world.web.starts = world.web.starts, ()
+    await world.begin()
+    await world.save_source("job", start, scope="any")
+    world.store.add(job_id="job", source_id="job", url=start, interval_minutes=60)
+    scheduler = world.start()
+    await world.until_finished("job-1")
+    assert world.store.executions["job-1"].items_crawled == pages, world.store.executions
+    assert "job" in world.copies.states
+    await scheduler.kill()
+    return len(world.published(JOB_EVENTS))
 
 
 async def _run(pages: int) -> int:
@@ -114,15 +153,15 @@ def _web(pages: int) -> Web:
 
 
 @coroutine
-def _stepped(work: Coroutine[Any, Any, None], cost: RunCost) -> Generator[Any, Any, None]:
+def _stepped(work: Coroutine[Any, Any, Any], cost: RunCost) -> Generator[Any, Any, Any]:
     """Await some work, and add the CPU of its own steps: others run while it waits."""
     send, value = work.send, None
     while True:
         began = time.process_time()
         try:
             waited = send(value)
-        except StopIteration:
-            return
+        except StopIteration as stop:
+            return stop.value
         finally:
             cost.ending += time.process_time() - began
         try:

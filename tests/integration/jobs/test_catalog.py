@@ -150,7 +150,7 @@ async def test_actions_change_the_stored_job_or_are_refused(store: PostgresJobSt
 async def test_a_job_is_deleted_when_its_run_has_ended(store: PostgresJobStore) -> None:
     made = await _create(store)
     (launch,) = await store.claim_due(now_ms=NOW_MS, limit=10, token="a")
-    await store.mark_launched(launch.execution.execution_id, token="a", now_ms=NOW_MS)
+    await store.mark_launched([launch.execution.execution_id], token="a", now_ms=NOW_MS)
     with pytest.raises(IllegalTransition, match="is running and cannot be deleted; allowed now: cancel"):
         await store.delete(made.job_id, now_ms=NOW_MS)
     await store.act(made.job_id, JobAction.CANCEL, now_ms=NOW_MS)

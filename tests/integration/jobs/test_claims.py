@@ -81,11 +81,11 @@ async def test_a_stale_lock_is_taken_over_and_its_first_holder_refused(store: Po
     assert await unlaunched(NOW_MS + STALE_MS - 1, "second") == []
     assert await unlaunched(NOW_MS + STALE_MS, "second") == [execution_id]
     assert await unlaunched(NOW_MS + STALE_MS, "third") == []
-    assert not await store.mark_launched(execution_id, token="first", now_ms=NOW_MS + STALE_MS)
+    assert not await store.mark_launched([execution_id], token="first", now_ms=NOW_MS + STALE_MS)
     stopped = await store.finish(execution_id, FAILED, now_ms=NOW_MS + STALE_MS, token="first")
     assert stopped is not None
     assert stopped.state is JobState.RUNNING
-    assert await store.mark_launched(execution_id, token="second", now_ms=NOW_MS + STALE_MS)
+    assert await store.mark_launched([execution_id], token="second", now_ms=NOW_MS + STALE_MS)
     assert [each.execution_id for each in await store.running()] == [execution_id]
 
 
@@ -101,19 +101,25 @@ async def test_a_lock_of_the_future_is_stale(store: PostgresJobStore) -> None:
     assert len(found) == 1
 
 
-async def test_a_launch_is_marked_once_and_a_repeat_is_confirmed(store: PostgresJobStore) -> None:
+async def test_launches_are_marked_once_and_a_repeat_is_confirmed(store: PostgresJobStore) -> None:
     await _create(store)
-    (launch,) = await store.claim_due(now_ms=NOW_MS, limit=10, token="a")
-    name = launch.execution.execution_id
+    (first,) = await store.claim_due(now_ms=NOW_MS, limit=10, token="a")
+    await _create(store)
+    (second,) = await store.claim_due(now_ms=NOW_MS, limit=10, token="a")
+    await _create(store)
+    (other,) = await store.claim_due(now_ms=NOW_MS, limit=10, token="b")
+    names = [each.execution.execution_id for each in (first, second, other)]
+    own = set(names[:2])
 
     assert await store.running() == []
-    assert await store.mark_launched(name, token="a", now_ms=NOW_MS + 5)
-    assert await store.mark_launched(name, token="a", now_ms=NOW_MS + 5)
-    assert not await store.mark_launched(name, token="a", now_ms=NOW_MS + 6)
-    assert not await store.mark_launched("none-1", token="a", now_ms=NOW_MS)
-    (running,) = await store.running()
-    assert running.launched_at_ms == NOW_MS + 5
-    assert await store.running(after=name) == []
+    assert await store.mark_launched(names[:1], token="a", now_ms=NOW_MS + 5) == {names[0]}
+    assert await store.mark_launched([*names, "none-1"], token="a", now_ms=NOW_MS + 5) == own
+    assert await store.mark_launched(names, token="a", now_ms=NOW_MS + 5) == own
+    assert await store.mark_launched(names, token="a", now_ms=NOW_MS + 6) == set()
+    assert await store.mark_launched([], token="a", now_ms=NOW_MS + 6) == set()
+    running = await store.running()
+    assert {each.execution_id: each.launched_at_ms for each in running} == dict.fromkeys(own, NOW_MS + 5)
+    assert await store.running(after=max(own)) == []
 
 
 @pytest.mark.req("S1.7.3", "S1.5.2", "S1.19.8", "S1.19.9", "S1.19.10", part="the record")
@@ -122,7 +128,7 @@ async def test_the_end_of_an_execution_is_stored_once(store: PostgresJobStore) -
     due = NOW_MS + 30 * MINUTE_MS
     (launch,) = await store.claim_due(now_ms=due, limit=10, token="a")
     name = launch.execution.execution_id
-    await store.mark_launched(name, token="a", now_ms=due)
+    await store.mark_launched([name], token="a", now_ms=due)
     result = replace(DONE, cpu_time_ms=4, memory_peak_mb=5, next_interval_seconds=3600)
 
     ended = await store.finish(name, result, now_ms=due + MINUTE_MS)
@@ -162,7 +168,7 @@ async def test_a_cancelled_run_is_shown_until_it_has_ended(store: PostgresJobSto
     made = await _create(store)
     (launch,) = await store.claim_due(now_ms=NOW_MS, limit=10, token="a")
     name = launch.execution.execution_id
-    await store.mark_launched(name, token="a", now_ms=NOW_MS)
+    await store.mark_launched([name], token="a", now_ms=NOW_MS)
 
     cancelled = await store.act(made.job_id, JobAction.CANCEL, now_ms=NOW_MS + 1)
     (running,) = await store.running()

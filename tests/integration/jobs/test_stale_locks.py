@@ -19,12 +19,12 @@ async def test_runs_that_another_scheduler_launched_are_counted(postgres: Postgr
     for _ in range(2):
         await store.create(NewJob(url="https://example.org/"), now_ms=now_ms)
     prompt, late = await store.claim_due(now_ms=now_ms, limit=10, token="first")
-    await store.mark_launched(prompt.execution.execution_id, token="first", now_ms=now_ms + 1_000)
+    await store.mark_launched([prompt.execution.execution_id], token="first", now_ms=now_ms + 1_000)
     then_ms = now_ms + STALE_MS + 1_000
     (again,) = await store.claim_unlaunched(now_ms=then_ms, older_than_ms=STALE_MS, limit=10, token="second")
     before = await store.metrics(now_ms=then_ms)
 
-    await store.mark_launched(again.execution.execution_id, token="second", now_ms=then_ms)
+    await store.mark_launched([again.execution.execution_id], token="second", now_ms=then_ms)
 
     assert again.execution.execution_id == late.execution.execution_id
     assert (before.stale_locks_cleared, (await store.metrics(now_ms=then_ms)).stale_locks_cleared) == (0, 1)

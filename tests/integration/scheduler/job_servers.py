@@ -13,6 +13,7 @@ from strider.contracts.generated.events import JobEvent, SourceSaved
 from strider.contracts.generated.topics import JOB_EVENTS, SOURCES
 from strider.jobs.models import JobExecution, NewJob
 from strider.jobs.postgres import PostgresJobStore
+from strider.jobs.states import ExecutionState
 from strider.messaging.effects import Publish
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.testing.owner import OWNER_SETTINGS
@@ -86,6 +87,18 @@ class JobServers:
         found: list[JobExecution] = await self.crawl.until(are_ended)
         return found
 
+    async def launched(self) -> int:
+        """Count executions that were launched."""
+        return await self._count("launched_at IS NOT NULL")
+
+    async def ended(self) -> int:
+        """Count executions that have ended."""
+        return await self._count("status <> 'running'")
+
+    async def _count(self, condition: str) -> int:
+        (row,) = await self._postgres.fetch(f"SELECT count(*) AS found FROM job_executions WHERE {condition}")
+        return int(row["found"])
+
     def fetches(self) -> Counter[str]:
         """Return how often each page was fetched."""
         return Counter(each.url for each in self.crawl.web.log if not each.url.endswith("/robots.txt"))
@@ -95,6 +108,16 @@ class JobServers:
         events: list[JobEvent] = await self.crawl.events(JOB_EVENTS)
         ended = [each.execution_id for each in events if each.what == "run_completed"]
         return Counter(each for each in ended if each.startswith(f"job.www.{self.name}"))
+
+
+async def check_single_runs(servers: JobServers, jobs: list[str]) -> None:
+    """Every job ran once, and every page was fetched once."""
+    executions = await servers.executions(jobs)
+    assert {each.state for each in executions} == {ExecutionState.COMPLETED}
+    assert sorted(each.execution_id for each in executions) == sorted(f"{job}-1" for job in jobs)
+    assert {each.items_crawled for each in executions} == {1}
+    assert servers.fetches() == dict.fromkeys(servers.crawl.web.pages, 1)
+    assert await servers.ends() == dict.fromkeys((f"{job}-1" for job in jobs), 1)
 
 
 @asynccontextmanager

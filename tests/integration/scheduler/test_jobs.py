@@ -16,7 +16,7 @@ from strider.storage import keys
 from strider.testing.faulty_tcp_proxy import faulty_tcp_proxy
 from tests.processes.waiting import until
 
-from .job_servers import JobServers, job_servers
+from .job_servers import JobServers, check_single_runs, job_servers
 
 JOBS = 40
 
@@ -27,16 +27,6 @@ async def servers(
 ) -> AsyncIterator[JobServers]:
     async with job_servers(kafka_bootstrap, redis_url, database, tmp_path) as servers:
         yield servers
-
-
-async def check_single_runs(servers: JobServers, jobs: list[str]) -> None:
-    """Every job ran once, and every page was fetched once."""
-    executions = await servers.executions(jobs)
-    assert {each.state for each in executions} == {ExecutionState.COMPLETED}
-    assert sorted(each.execution_id for each in executions) == sorted(f"{job}-1" for job in jobs)
-    assert {each.items_crawled for each in executions} == {1}
-    assert servers.fetches() == dict.fromkeys(servers.crawl.web.pages, 1)
-    assert await servers.ends() == dict.fromkeys((f"{job}-1" for job in jobs), 1)
 
 
 @pytest.mark.req("S1.6.1", "S1.6.2", "S1.6.3", "S1.6.5", "S1.7.2", "S1.15.3")

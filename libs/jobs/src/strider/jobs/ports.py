@@ -9,6 +9,7 @@ the errors of `errors.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from strider.contracts.generated.enums import JobState
@@ -97,8 +98,10 @@ class JobStore(Protocol):
         Each is counted (`relaunches`), published again, and marked as launched at a new time.
         """
 
-    async def mark_launched(self, execution_id: str, *, token: str, now_ms: int) -> bool:
-        """Release the lock of an execution whose run is published; False if this token does not hold it."""
+    async def mark_launched(
+        self, execution_ids: Sequence[str], *, token: str, now_ms: int
+    ) -> AbstractSet[str]:
+        """Release the locks of executions whose runs are published; return those that this token held."""
 
     async def running(self, *, after: str = "", limit: int = 1000) -> Sequence[JobExecution]:
         """Return launched executions that have not ended, by their id, from the one after `after`.

@@ -14,7 +14,7 @@ from strider.contracts.generated.topics import JOB_COMMANDS, JOB_EVENTS
 from strider.messaging.effects import Publish
 from strider.messaging.inprocess import simulate
 from strider.scheduler.core.runs.ending_runs import proving_shard, start_page_fields, start_pages_of
-from strider.scheduler.loops.run_endings import RAW_RUNS_PER_PASS
+from strider.scheduler.loops.run_endings import RAW_RUNS_PER_SECOND
 from tests.unit.scheduler.simulation.checks import check_visits
 from tests.unit.scheduler.simulation.commands import a_command
 from tests.unit.scheduler.simulation.pipeline import SHARDS, key_of_url
@@ -237,7 +237,28 @@ def test_a_flood_of_closed_raw_runs_delays_no_run_of_an_owner() -> None:
     ended = {each.execution_id for each in world.ends()}
     assert "owned" in ended
     assert 20 <= len(ended) <= 250
-    assert len(world.published(JOB_EVENTS)) < 12 * RAW_RUNS_PER_PASS * (2 * SHARDS + 2)
+    assert len(world.published(JOB_EVENTS)) < 12 * RAW_RUNS_PER_SECOND * (2 * SHARDS + 2)
+
+
+def test_two_hundred_raw_runs_end_soon_where_each_pass_takes_seconds() -> None:
+    """As on a busy machine: the limit is one of messages in a time, not in a pass."""
+    runs = [f"raw.{number}" for number in range(200)]
+
+    async def scenario() -> EndingWorld:
+        world = EndingWorld(a_site(*numbered(2)), latency_seconds=2.0)
+        await world.begin_seeds()
+        scheduler = world.start()
+        commands = [a_command("close", job_id="", execution_id=run) for run in runs]
+        await world.pipeline.publisher.publish([Publish(JOB_COMMANDS, each) for each in commands])
+        ends_at = world.clock.monotonic() + 90
+        while len(world.ends()) < len(runs):
+            assert world.clock.monotonic() < ends_at, len(world.ends())
+            await asyncio.sleep(1)
+        await scheduler.kill()
+        return world
+
+    world = simulate(scenario())
+    assert Counter(each.execution_id for each in world.ends()) == dict.fromkeys(runs, 1)
 
 
 async def run_last_seconds(world: EndingWorld, chance: random.Random) -> None:

@@ -38,6 +38,9 @@ class MemoryJobStore:
         self.shift_ms = 0
         """By how much its clock was set."""
         self.pruned = 0
+        self.polls = 0
+        self.batches: list[int] = []
+        """Jobs of each claim that found any."""
 
     def time_ms(self) -> int:
         return epoch_ms(self._clock) + self.shift_ms
@@ -74,6 +77,9 @@ class MemoryJobStore:
             and job.next_run_at_ms is not None
             and job.next_run_at_ms <= now_ms
         ]
+        self.polls += 1
+        if due:
+            self.batches.append(len(due[:limit]))
         return [self._claim(job, now_ms, token) for job in due[:limit]]
 
     def _claim(self, job: Job, now_ms: int, token: str) -> Launch:
@@ -120,14 +126,16 @@ class MemoryJobStore:
                 found.append(Launch(self.jobs[job.job_id], self.executions[name]))
         return found
 
-    async def mark_launched(self, execution_id: str, *, token: str, now_ms: int) -> bool:
-        execution = self.executions[execution_id]
-        job = self.jobs[execution.job_id]
-        if job.lock_token != token:
-            return False
-        self.jobs[job.job_id] = replace(job, lock_token=None, lock_acquired_at_ms=None)
-        self.executions[execution_id] = replace(execution, launched_at_ms=now_ms)
-        return True
+    async def mark_launched(self, execution_ids: Sequence[str], *, token: str, now_ms: int) -> set[str]:
+        marked: set[str] = set()
+        for execution_id in execution_ids:
+            execution = self.executions[execution_id]
+            job = self.jobs[execution.job_id]
+            if job.lock_token == token:
+                self.jobs[job.job_id] = replace(job, lock_token=None, lock_acquired_at_ms=None)
+                self.executions[execution_id] = replace(execution, launched_at_ms=now_ms)
+                marked.add(execution_id)
+        return marked
 
     async def running(self, *, after: str = "", limit: int = 1000) -> Sequence[JobExecution]:
         names = sorted(name for name in self.executions if name > after)

@@ -35,12 +35,12 @@ def refuse(world: JobWorld, method: str, execution_id: str, *, times: int) -> No
     real = getattr(world.store, method)
     left = times
 
-    async def call(name: str, *args: Any, **kwargs: Any) -> Any:
+    async def call(names: str | list[str], *args: Any, **kwargs: Any) -> Any:
         nonlocal left
-        if name == execution_id and left:
+        if execution_id in ([names] if isinstance(names, str) else names) and left:
             left -= 1
             raise REFUSED
-        return await real(name, *args, **kwargs)
+        return await real(names, *args, **kwargs)
 
     setattr(world.store, method, call)
 

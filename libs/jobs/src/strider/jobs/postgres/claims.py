@@ -8,6 +8,7 @@ killed at any moment leaves either nothing or a lock, which another one takes ov
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final
 
@@ -97,14 +98,16 @@ _MARK_LAUNCHED: Final = """
     WITH released AS (
         UPDATE jobs SET lock_token = NULL, lock_acquired_at = NULL
           FROM job_executions AS e
-         WHERE e.id = $1 AND e.job_id = jobs.id AND e.execution_number = execution_count AND lock_token = $2
-     RETURNING jobs.id
+         WHERE e.id = ANY($1) AND e.job_id = jobs.id AND e.execution_number = execution_count
+           AND lock_token = $2
+     RETURNING e.id AS execution_id
     )
     UPDATE job_executions SET launched_at = $3 FROM released
-     WHERE job_executions.id = $1 AND released.id = job_id AND status = 'running'
+     WHERE job_executions.id = released.execution_id AND status = 'running'
+ RETURNING job_executions.id
 """
 
-_WAS_MARKED: Final = "SELECT launched_at = $2 FROM job_executions WHERE id = $1"
+_WERE_MARKED: Final = "SELECT id FROM job_executions WHERE id = ANY($1) AND launched_at = $2"
 
 _BOTH: Final = f"""
     SELECT {_LAUNCH} FROM jobs JOIN job_executions AS e ON jobs.id = e.job_id WHERE e.id = $1 FOR UPDATE
@@ -151,15 +154,19 @@ class Claims:
         rows = await self._postgres.fetch(_CLAIM_UNCLOSED, time_of(now_ms), age, token, list(execution_ids))
         return _launches(rows)
 
-    async def mark_launched(self, execution_id: str, *, token: str, now_ms: int) -> bool:
-        """Release the lock of a launched execution."""
+    async def mark_launched(
+        self, execution_ids: Sequence[str], *, token: str, now_ms: int
+    ) -> AbstractSet[str]:
+        """Release the locks of launched executions; a repeat returns what was marked then."""
         moment = time_of(now_ms)
 
-        async def mark(connection: Connection) -> bool:
-            done = await connection.execute(_MARK_LAUNCHED, execution_id, token, moment)
-            return not done.endswith(" 0") or bool(
-                await connection.fetchval(_WAS_MARKED, execution_id, moment)
-            )
+        async def mark(connection: Connection) -> AbstractSet[str]:
+            marked = {
+                row["id"] for row in await connection.fetch(_MARK_LAUNCHED, execution_ids, token, moment)
+            }
+            missing = [each for each in execution_ids if each not in marked]
+            known = await connection.fetch(_WERE_MARKED, missing, moment) if missing else ()
+            return marked | {row["id"] for row in known}
 
         return await self._postgres.run(mark)
 

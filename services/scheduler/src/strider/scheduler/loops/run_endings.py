@@ -7,6 +7,9 @@ owner of the proving shard follows the proof (`core/runs/run_proof.py`).
 `run_completed` is written in the transactions of the proving shard. An earlier owner is fenced, so what it
 has published is in the log before the new owner reads that to its end, and nothing of it comes later: there
 is one event for each run, whatever was killed.
+
+A pass waits mostly for others (working set, broker), so it is allowed a larger part of the time than reading
+the log, which costs CPU for each entry.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from strider.contracts.seed_names import is_raw_name
 from strider.crawl.runs.commands import command_record
 from strider.crawl.runs.control import RunControl
 from strider.messaging.effects import Publish
-from strider.messaging.errors import ShardFenced
+from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Clock, epoch_ms
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
@@ -41,19 +44,27 @@ from strider.scheduler.core.runs.ending_runs import (
     round_event,
 )
 from strider.scheduler.core.runs.run_proof import RunProof, completion_event
-from strider.scheduler.loops.duty_cycle import repeat_at_intervals
+from strider.scheduler.loops.duty_cycle import DUTY_CYCLE_DIVISOR
 from strider.scheduler.ports import CompletionOffsetSource, FrontierLogReader, SchedulerMeter
 from strider.scheduler.shard.run_counts import count_runs, tally_runs
 from strider.scheduler.shard.shard import OwnedShard
 
 INTERVAL_SECONDS: Final = 1.0
 
-RAW_RUNS_PER_PASS: Final = 20
-"""Counts of raw runs that a shard publishes, and rounds that begin for them, in one pass.
+RAW_RUNS_PER_SECOND: Final = 20
+"""Counts of raw runs that a shard publishes, and rounds that begin for them, for each second of time.
 
 A stranger may close any number of runs, each of which costs messages of every shard. Runs of owners are not
-limited.
+limited. On a busy machine passes are rare, and each may do as much more.
 """
+
+MAX_RAW_RUNS_PER_PASS: Final = 400
+
+FACTS_PER_PUBLISH: Final = 200
+"""Counts that are encoded at a time: other tasks run in between, however many runs end."""
+
+PASS_DIVISOR: Final = 4
+"""At most one part in this many of the time is spent on passes."""
 
 MAX_STEPS: Final = 6
 """Steps of a proof in one pass: one for each phase."""
@@ -96,24 +107,43 @@ class RunEndingLoop:
         self._proofs: dict[str, tuple[OwnedShard, RunProof]] = {}
         self._rounds = 0
         """Number of the last round: no two of this process are equal."""
+        self._pass_began_at = clock.monotonic()
+        self._max_raw_runs = 0
+        """Raw runs that this pass may count in a shard."""
+        self._log_seconds = 0.0
+        """Time for which this pass has read the log."""
 
     async def run(self) -> None:
         """Run at intervals until cancelled."""
-        await repeat_at_intervals(
-            self.run_once,
-            clock=self._clock,
-            interval_seconds=INTERVAL_SECONDS,
-            paused_event=log_events.RUN_COMPLETION_PAUSED,
-        )
+        wait_seconds = INTERVAL_SECONDS
+        while True:
+            await self._clock.sleep(wait_seconds)
+            began = self._clock.monotonic()
+            try:
+                await self.run_once()
+            except Unavailable as failure:
+                _log.emit(log_events.RUN_COMPLETION_PAUSED, why=str(failure))
+            took_seconds = self._clock.monotonic() - began
+            wait_seconds = max(
+                INTERVAL_SECONDS,
+                took_seconds * (PASS_DIVISOR - 1),
+                self._log_seconds * (DUTY_CYCLE_DIVISOR - 1),
+            )
 
     async def run_once(self) -> None:
         """Publish the counts that are due, then advance the proofs of this process."""
         if self._offsets is None:
             return
+        now = self._clock.monotonic()
+        since_last = max(INTERVAL_SECONDS, now - self._pass_began_at)
+        self._max_raw_runs = min(MAX_RAW_RUNS_PER_PASS, round(since_last * RAW_RUNS_PER_SECOND))
+        self._pass_began_at, self._log_seconds = now, 0.0
         names = self._ending_runs.names()
         self._published = {key: fact for key, fact in self._published.items() if key[0] in names}
-        for shard in self._owned_shards():
-            await self._publish_counts(shard)
+        counts = (self._publish_counts(shard) for shard in self._owned_shards())
+        for failure in await asyncio.gather(*counts, return_exceptions=True):
+            if failure is not None:
+                raise failure
         await self._prove(self._offsets)
 
     async def _publish_counts(self, shard: OwnedShard) -> None:
@@ -126,7 +156,7 @@ class RunEndingLoop:
             return
         rounds = {name: run.wanted_round for name, run in due.items()}
         counts = await count_runs(shard, due)
-        quiet = _within_limit([name for name, count in counts.items() if _is_quiet(count)])
+        quiet = self._within_limit([name for name, count in counts.items() if _is_quiet(count)])
         counted = {name for name in quiet if counts[name].accepted and rounds[name] != NO_ROUND}
         tallies = await self._tally(shard, counted)
         if tallies:  # what was tallied is final where the count afterwards equals an earlier one
@@ -136,20 +166,21 @@ class RunEndingLoop:
             for name in quiet
             if _is_quiet(counts[name])
         }
-        now_ms = epoch_ms(self._clock)
-        await self._publisher.publish(
-            [
-                Publish(JOB_EVENTS, fact_event(due[name], shard.number, fact, now_ms=now_ms))
-                for name, fact in facts.items()
-            ]
-        )
-        self._published |= {(name, shard.number): fact for name, fact in facts.items()}
+        now_ms, names = epoch_ms(self._clock), list(facts)
+        for first in range(0, len(names), FACTS_PER_PUBLISH):
+            part = names[first : first + FACTS_PER_PUBLISH]
+            events = [fact_event(due[name], shard.number, facts[name], now_ms=now_ms) for name in part]
+            await self._publisher.publish([Publish(JOB_EVENTS, event) for event in events])
+            self._published |= {(name, shard.number): facts[name] for name in part}
 
     async def _tally(self, shard: OwnedShard, runs: AbstractSet[str]) -> Mapping[str, RunTally]:
         if not runs:
             return {}
         async with self._log_lock:
-            return await tally_runs(self._log_reader, shard.number, runs)
+            began = self._clock.monotonic()
+            tallies = await tally_runs(self._log_reader, shard.number, runs)
+            self._log_seconds += self._clock.monotonic() - began
+        return tallies
 
     async def _prove(self, source: CompletionOffsetSource) -> None:
         owned = {shard.number: shard for shard in self._owned_shards()}
@@ -186,7 +217,7 @@ class RunEndingLoop:
         shards = {run.execution_id: shard for run, shard in own}
         asked: list[tuple[RunProof, CountRound]] = []
         events = []
-        for name in _within_limit([name for name in shards if self._proofs[name][1].needs_round(now)]):
+        for name in self._within_limit([name for name in shards if self._proofs[name][1].needs_round(now)]):
             self._rounds += 1
             wanted = CountRound(shards[name].epoch, self._rounds)
             asked.append((self._proofs[name][1], wanted))
@@ -233,12 +264,11 @@ class RunEndingLoop:
             _log.emit(log_events.RUN_COMPLETED, **names, **ending, **sizes, counts=dict(each.counts))
         return ended
 
+    def _within_limit(self, runs: Sequence[str]) -> list[str]:
+        """Return all runs of owners, and the first ones of raw senders."""
+        raw = [run for run in runs if is_raw_name(run)]
+        return [*(run for run in runs if not is_raw_name(run)), *raw[: self._max_raw_runs]]
+
 
 def _is_quiet(count: ShardRunCount) -> bool:
     return count.is_ready and count.open == 0
-
-
-def _within_limit(runs: Sequence[str]) -> list[str]:
-    """Return all runs of owners, and the first ones of raw senders."""
-    raw = [run for run in runs if is_raw_name(run)]
-    return [*(run for run in runs if not is_raw_name(run)), *raw[:RAW_RUNS_PER_PASS]]

@@ -7,6 +7,9 @@
 Claimed executions stay in memory until they are marked, so that an outage of Kafka or PostgreSQL only delays
 them; nothing more is claimed meanwhile. Where this process dies, its locks become stale, and any scheduler
 publishes the same runs again. Two that publish the same run do no harm.
+
+A pass launches one batch, in a constant number of statements and messages in a row; where more is due, the
+next pass follows at once.
 """
 
 from __future__ import annotations
@@ -32,7 +35,10 @@ from strider.scheduler.ports import JobMeter
 from .faults import REFUSALS, log_refusal, repeatable
 
 CONCURRENT_UPDATES: Final = 8
-"""Executions that are marked at a time: as many as the pool has connections."""
+"""Executions that fail at a time: as many as the pool has connections."""
+
+RUNS_PER_YIELD: Final = 20
+"""Runs that are prepared before other tasks run: some milliseconds."""
 
 _log = logger("scheduler")
 
@@ -79,6 +85,8 @@ class JobPollLoop:
         self._unclosed: set[str] = set()
         """Launched executions that are not closed, as far as they were not claimed again."""
         self._next_recovery_at = 0.0
+        self._has_more_stale = False
+        self._is_full = False
 
     def launch_again(self, execution_ids: Iterable[str]) -> None:
         """Launch runs again, with the next poll, that are not closed."""
@@ -87,43 +95,45 @@ class JobPollLoop:
     async def run(self) -> None:
         """Run at intervals until cancelled."""
         while True:
+            self._is_full = False
             await repeatable(self.run_once)
-            await self._clock.sleep(self._options.poll_seconds)
+            await self._clock.sleep(0 if self._is_full else self._options.poll_seconds)
 
-    async def run_once(self) -> None:
-        """Launch what is claimed, what has a stale lock, and what is due."""
+    async def run_once(self) -> bool:
+        """Launch what is claimed, and a batch each of what has a stale lock and of what is due.
+
+        Returns whether a batch was full, so that more may wait.
+        """
         await self._launch_claimed()
         # What is due does not wait for a recovery that fails.
+        has_more_stale = False
         if self._clock.monotonic() >= self._next_recovery_at and await repeatable(self._recover):
-            self._next_recovery_at = self._clock.monotonic() + self._options.recovery_seconds
+            has_more_stale = self._has_more_stale
+            if not has_more_stale:
+                self._next_recovery_at = self._clock.monotonic() + self._options.recovery_seconds
         await self._launch_unclosed()
-        limit = self._options.launch_batch
-        is_full = True
-        while is_full:
-            token = uuid4().hex
-            # Read for each batch: a lock that is dated back would count as stale too early.
-            now_ms = await self._store.now_ms()
-            due = await self._store.claim_due(now_ms=now_ms, limit=limit, token=token)
-            is_full = len(due) >= limit
-            await self._launch(due, token)
+        limit, token = self._options.launch_batch, uuid4().hex
+        # Read for each batch: a lock that is dated back would count as stale too early.
+        now_ms = await self._store.now_ms()
+        due = await self._store.claim_due(now_ms=now_ms, limit=limit, token=token)
+        await self._launch(due, token)
+        self._is_full = has_more_stale or len(due) >= limit
+        return self._is_full
 
     async def _recover(self) -> None:
         """Take over stale locks, whose runs may be published in part; mend plans of a wrong clock."""
         stale_ms, limit = round(self._options.stale_lock_seconds * 1000), self._options.launch_batch
-        now_ms = await self._store.now_ms()
+        now_ms, token = await self._store.now_ms(), uuid4().hex
         if moved := await self._store.bring_forward(now_ms=now_ms):
             _log.emit(log_events.JOBS_PLANNED_AGAIN, count=moved)
-        is_full = True
-        while is_full:
-            token = uuid4().hex
-            stale = await self._store.claim_unlaunched(
-                now_ms=now_ms, older_than_ms=stale_ms, limit=limit, token=token
-            )
-            is_full = len(stale) >= limit
-            if stale:
-                _log.emit(log_events.STALE_JOB_LOCKS_CLEARED, count=len(stale))
-                self._meter.count_stale_locks(len(stale))
-            await self._launch(stale, token)
+        stale = await self._store.claim_unlaunched(
+            now_ms=now_ms, older_than_ms=stale_ms, limit=limit, token=token
+        )
+        if stale:
+            _log.emit(log_events.STALE_JOB_LOCKS_CLEARED, count=len(stale))
+            self._meter.count_stale_locks(len(stale))
+        await self._launch(stale, token)
+        self._has_more_stale = len(stale) >= limit
 
     async def _launch_unclosed(self) -> None:
         """Lock the jobs of runs that are not closed, and publish these again."""
@@ -151,7 +161,10 @@ class JobPollLoop:
         await self._catch_up_sources()
         ready: list[ClaimedRun] = []
         prepared: list[PreparedRun] = []
-        for claimed in list(self._claimed):
+        faulty: list[tuple[ClaimedRun, LaunchFault]] = []
+        for number, claimed in enumerate(list(self._claimed), start=1):
+            if not number % RUNS_PER_YIELD:
+                await asyncio.sleep(0)
             execution_id = claimed.launch.execution.execution_id
             if self._is_over(execution_id):  # published, and ended before its lock was released
                 ready.append(claimed)
@@ -160,11 +173,20 @@ class JobPollLoop:
                 source = self._find_source(claimed.launch.job.source_id)
                 prepared.append(self._runs.prepare(plan_launch(claimed.launch, source)))
             except LaunchFault as fault:
-                await self._store_or_leave(claimed, self._fail(claimed, fault))
+                faulty.append((claimed, fault))
             else:
                 ready.append(claimed)
+        await self._fail_all(faulty)
         await self._runs.publish(prepared)
         await self._mark_all(ready)
+
+    async def _fail_all(self, faulty: Sequence[tuple[ClaimedRun, LaunchFault]]) -> None:
+        for first in range(0, len(faulty), CONCURRENT_UPDATES):
+            part = faulty[first : first + CONCURRENT_UPDATES]
+            ends = (self._store_or_leave(claimed, self._fail(claimed, fault)) for claimed, fault in part)
+            for failure in await asyncio.gather(*ends, return_exceptions=True):
+                if failure is not None:
+                    raise failure
 
     async def _fail(self, claimed: ClaimedRun, fault: LaunchFault) -> None:
         job, execution = claimed.launch
@@ -179,15 +201,28 @@ class JobPollLoop:
         _log.emit(log_events.JOB_NOT_LAUNCHED, job=job.job_id, run=execution.execution_id, why=sentence)
 
     async def _mark_all(self, ready: Sequence[ClaimedRun]) -> None:
-        now_ms = await self._store.now_ms() if ready else 0
-        for first in range(0, len(ready), CONCURRENT_UPDATES):
-            part = ready[first : first + CONCURRENT_UPDATES]
-            marks = (self._store_or_leave(claimed, self._mark(claimed, now_ms)) for claimed in part)
-            for failure in await asyncio.gather(*marks, return_exceptions=True):
-                if failure is not None:
-                    raise failure
-        if ready:
-            self._on_launched()
+        """Mark runs as launched, in one statement for each token."""
+        if not ready:
+            return
+        now_ms = await self._store.now_ms()
+        for token in dict.fromkeys(claimed.token for claimed in ready):
+            own = [claimed for claimed in ready if claimed.token == token]
+            try:
+                await self._mark(own, token, now_ms)
+            except REFUSALS:
+                for claimed in own:  # one of them is the cause
+                    await self._store_or_leave(claimed, self._mark([claimed], token, now_ms))
+        self._on_launched()
+
+    async def _mark(self, runs: Sequence[ClaimedRun], token: str, now_ms: int) -> None:
+        own = {claimed.launch.execution.execution_id: claimed.launch for claimed in runs}
+        marked = await self._store.mark_launched(list(own), token=token, now_ms=now_ms)
+        self._claimed = [each for each in self._claimed if each.launch.execution.execution_id not in own]
+        for execution_id, launch in own.items():
+            # else another scheduler took the lock over, and marks it
+            if execution_id in marked and not launch.execution.relaunches:
+                self._meter.count_launched()
+                _log.emit(log_events.JOB_LAUNCHED, job=launch.job.job_id, run=execution_id)
 
     async def _store_or_leave(self, claimed: ClaimedRun, work: Awaitable[None]) -> None:
         """Store a state; one that PostgreSQL refuses is left, and tried again when its lock is stale."""
@@ -197,13 +232,3 @@ class JobPollLoop:
             self._claimed.remove(claimed)
             job, execution = claimed.launch
             log_refusal(failure, job_id=job.job_id, execution_id=execution.execution_id)
-
-    async def _mark(self, claimed: ClaimedRun, now_ms: int) -> None:
-        job, execution = claimed.launch
-        is_first = await self._store.mark_launched(execution.execution_id, token=claimed.token, now_ms=now_ms)
-        self._claimed.remove(claimed)
-        if (
-            is_first and not execution.relaunches
-        ):  # else another scheduler took the lock over, and has marked it
-            self._meter.count_launched()
-            _log.emit(log_events.JOB_LAUNCHED, job=job.job_id, run=execution.execution_id)
