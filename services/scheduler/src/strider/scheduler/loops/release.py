@@ -235,6 +235,7 @@ class ReleaseLoop:
             now_ms,
             has_caught_up,
             self._options.respects_robots,
+            self._options.polling,
         )
         decision = apply_run_state(entry, directive, now_ms) or decide_release(entry, context)
         if spec is not None and decision.action is ReleaseAction.FETCH:
@@ -282,7 +283,10 @@ class ReleaseLoop:
             transition = retry_or_close(
                 entry, spec, now_ms=now_ms, chance=self._chance, detail="no outcome before the lease expired"
             )
-            self._begin_decision(schedule_recrawl(entry, transition, spec, now_ms=now_ms), lease, batch)
+            transition = schedule_recrawl(
+                entry, transition, spec, now_ms=now_ms, polling=self._options.polling
+            )
+            self._begin_decision(transition, lease, batch)
         else:
             batch.requeued.append(entry_conclusion(entry, lease.lease_id))
 
