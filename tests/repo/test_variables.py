@@ -21,7 +21,6 @@ VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 
 OPEN = frozenset(
     {
-        "CRAWLER_FEED_POLL_ENABLED",
         "CRAWLER_MINIO_ENABLED",
         "CRAWLER_READABILITY_FALLBACK_ENABLED",
         "CRAWLER_REDIS_STORAGE_ENABLED",

@@ -280,12 +280,10 @@ class ReleaseLoop:
         elif is_started:
             spec = specs.get(entry.crawl_spec_id, DEFAULT_SPEC)
             now_ms = self._shard.clock.now_ms()
-            transition = retry_or_close(
+            retried = retry_or_close(
                 entry, spec, now_ms=now_ms, chance=self._chance, detail="no outcome before the lease expired"
             )
-            transition = schedule_recrawl(
-                entry, transition, spec, now_ms=now_ms, polling=self._options.polling
-            )
+            transition = schedule_recrawl(entry, retried, spec, now_ms=now_ms, polling=self._options.polling)
             self._begin_decision(transition, lease, batch)
         else:
             batch.requeued.append(entry_conclusion(entry, lease.lease_id))

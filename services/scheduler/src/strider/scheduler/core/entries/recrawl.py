@@ -56,7 +56,7 @@ _GONE: Final = 410
 
 @fast_dataclass(frozen=True, slots=True)
 class RecrawlRule:
-    """How often an entry is crawled again."""
+    """Interval at which an entry is crawled again."""
 
     baseline_seconds: int
     cap_seconds: int
