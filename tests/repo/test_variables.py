@@ -21,7 +21,6 @@ VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 
 OPEN = frozenset(
     {
-        "CRAWLER_FEED_POLL_ENABLED",
         "CRAWLER_MINIO_ENABLED",
         "CRAWLER_READABILITY_FALLBACK_ENABLED",
         "CRAWLER_REDIS_STORAGE_ENABLED",
@@ -73,6 +72,7 @@ CASES = [
     ("FETCHER_FOLLOW_REDIRECTS", True, "false", False),
     ("FETCHER_MAX_REDIRECTS", 5, "3", 3),
     ("CRAWLER_FEED_DISCOVERY_ENABLED", False, "true", True),
+    ("CRAWLER_FEED_POLL_ENABLED", False, "true", True),
     (
         "CRAWLER_SOURCES_API_URL",
         "http://localhost:8050/api/v1/sources",
@@ -96,6 +96,7 @@ CASES = [
     "S1.14.6",
     "S1.14.9",
     "S1.14.12",
+    "S1.14.13",
 )
 @pytest.mark.req("S1.14.10", part="five by default")
 @pytest.mark.req("S2.1.4", part="five minutes by default")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from strider.contracts.ids import key_fingerprint
 from strider.link_ingestion.core import unknown_rules
+from strider.link_ingestion.core.page_links import MAX_FEEDS_PER_PAGE
 
 from .builders import PAGE_URL, a_page, admitted, doubted, hash_of, numbered, refused, some_rules, taken
 
@@ -332,6 +333,22 @@ def test_feeds_of_start_pages_are_links_where_they_are_discovered(
     assert {
         url: kind for each in found for url, kind in zip(each.urls, each.kinds or ["page"] * 9, strict=False)
     } == kinds
+
+
+def test_a_page_that_names_thousands_of_feeds_brings_few() -> None:
+    """The first ones in scope; of the others those that are known already are no objection."""
+    elsewhere = [f"https://feeds{number}.elsewhere.test/rss" for number in range(50)]
+    own = [f"{HOME}/feeds/{number}" for number in range(10_000)]
+    page = a_page(feed_urls=(*elsewhere, *own), is_start=True, depth=0)
+
+    found = admitted(page, feeds=True)
+
+    (feeds,) = found.candidates
+    assert [url for url, objection in zip(feeds.urls, feeds.objections, strict=True) if not objection] == [
+        f"{HOME}/feeds/{number}" for number in range(MAX_FEEDS_PER_PAGE)
+    ]
+    assert set(feeds.objections[MAX_FEEDS_PER_PAGE:]) == {"too_many_links"}
+    assert (len(feeds.objections), found.refusals.count) == (10_000, 50)
 
 
 def test_feeds_of_start_pages_are_links_where_the_crawl_uses_feeds() -> None:

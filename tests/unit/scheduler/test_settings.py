@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from pydantic import ValidationError
 
 from strider.frontier.models import QueueLimits
 from strider.runtime.settings.base import CrawlSettings, RunSettings
 from strider.scheduler.__main__ import options_of
 from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits
+from strider.scheduler.core.entries.feed_polling import FeedPolling
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.settings import SchedulerSettings
 
@@ -64,6 +68,26 @@ def test_the_defaults_are_one_second_and_no_private_address() -> None:
     options = options_of(SchedulerSettings())
 
     assert (options.delay_seconds, options.allow_private, options.by_domain) == (1.0, False, False)
+
+
+@pytest.mark.req("S1.14.13", part="off by default; the interval of the deployment")
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        pytest.param({}, 0, id="off-by-default"),
+        pytest.param({"feed_poll": True}, 3_600, id="every-hour"),
+        pytest.param({"feed_poll": True, "feed_poll_seconds": 900}, 900, id="interval"),
+        pytest.param({"feed_poll_seconds": 900}, 0, id="interval-without-the-switch"),
+    ],
+)
+def test_feeds_are_polled_where_the_switch_is_on(settings: dict[str, Any], seconds: int) -> None:
+    assert options_of(SchedulerSettings(**settings)).polling == FeedPolling(seconds)
+
+
+@pytest.mark.parametrize("seconds", [0, 59, 31_536_001])
+def test_an_interval_of_feeds_has_limits(seconds: int) -> None:
+    with pytest.raises(ValidationError, match="feed_poll_seconds"):
+        SchedulerSettings(feed_poll_seconds=seconds)
 
 
 @pytest.mark.req("S3.17.1")

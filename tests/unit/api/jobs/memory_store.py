@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from strider.contracts.generated.enums import JobEvent as JobEventKind
 from strider.contracts.generated.enums import JobState
 from strider.jobs.errors import (
     DuplicateJob,
@@ -174,9 +175,13 @@ class KeptRunCommands:
     """Keeps the commands about runs."""
 
     cancelled: list[tuple[str, str]] = field(default_factory=list)
+    feeds: list[tuple[str, str]] = field(default_factory=list)
 
     async def cancel(self, job_id: str, execution_id: str, *, by: str) -> None:
         self.cancelled.append((job_id, execution_id))
+
+    async def command_feeds(self, what: JobEventKind, job_id: str, *, by: str) -> None:
+        self.feeds.append((what.value, job_id))
 
 
 def _page(found: Sequence, cursor: str, limit: int) -> tuple[Sequence, str]:

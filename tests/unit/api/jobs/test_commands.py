@@ -82,6 +82,28 @@ async def test_the_run_of_a_cancelled_job_is_cancelled_at_once(
     )
 
 
+@pytest.mark.parametrize(
+    ("actions", "commands"),
+    [
+        pytest.param(["pause", "resume"], ["pause", "resume"], id="paused"),
+        pytest.param(["force-run"], [], id="run-alone"),
+        pytest.param(["cancel"], ["cancel"], id="cancelled"),
+        pytest.param(["delete"], ["cancel"], id="deleted"),
+    ],
+)
+async def test_the_polling_of_its_feeds_follows_a_job(
+    world: World, client: httpx.AsyncClient, actions: list[str], commands: list[str]
+) -> None:
+    job_id = await a_job(world, client, JobState.SCHEDULED)
+
+    for action in actions:
+        path = f"/api/v1/jobs/{job_id}"
+        response = await client.delete(path) if action == "delete" else await client.post(f"{path}/{action}")
+        assert response.is_success, response.text
+
+    assert world.run_commands.feeds == [(command, job_id) for command in commands]
+
+
 async def test_a_forced_run_has_two_paths(world: World, client: httpx.AsyncClient) -> None:
     """The guide's is of version 2; clients of version 1 find it too."""
     job_id = await a_job(world, client, JobState.SCHEDULED)

@@ -55,6 +55,7 @@ def test_a_name_and_a_url_are_enough() -> None:
         ("domains", ["a b"], "not the name of a host"),
         ("enabled", "yes", "expected true or false"),
         ("max_depth", -1, "expected 0 to 10"),
+        ("feed_poll_seconds", -1, "expected 0 to"),
         ("max_depth", 11, "expected 0 to 10"),
         ("scope", "all", "any, domain, host, listed"),
         ("include", ["("] * 40, "the limit is 32"),

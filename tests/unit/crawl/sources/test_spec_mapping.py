@@ -37,7 +37,7 @@ OTHER: dict[str, Any] = {
     "crawl_frequency_seconds": 200_000,
     "adaptive_scheduling": False,
     "change_basis": "raw",
-    "feed_urls": ("https://www.example.org/feed",),
+    "feed_poll_seconds": 600,
     "headers": {"X-One": "1"},
     "insecure_tls": True,
 }

@@ -298,6 +298,7 @@ def test_limits_that_cannot_hold_are_refused_at_the_start(environ: dict[str, str
         ({"continuous": True}, "spec.continuous: set, which a raw seed may not use"),
         ({"respect_robots": False}, "spec.respect_robots: set, which a raw seed may not use"),
         ({"use_cookies": True}, "spec.use_cookies: set, which a raw seed may not use"),
+        ({"feed_poll_seconds": 60}, "spec.feed_poll_seconds: set, which a raw seed may not use"),
         ({"user_agent": "Other/1"}, "spec.user_agent: set, which a raw seed may not use"),
         (
             {"labels": {"a": "x" * 90}},

@@ -123,10 +123,10 @@ class SimulatedPipeline:
         self._times: Counter[str] = Counter()
         self.offset = 0
 
-    async def submit(self, url: str) -> None:
+    async def submit(self, url: str, *, kind: str = "page") -> None:
         """Publish a seed, as link-ingestion does."""
         self.offset += 1
-        await self.discover([url], via="seed", offset=self.offset)
+        await self.discover([url], via="seed", offset=self.offset, kinds=(kind,))
 
     def spawn(self, work: Any) -> asyncio.Task[Any]:
         task = asyncio.create_task(work)
@@ -146,7 +146,7 @@ class SimulatedPipeline:
         )
         if mark.result is StartResult.GONE:
             return Effects(outcome="lease_gone")
-        found = self.web.respond(request.url, self.random)
+        found = self.web.respond(request.url, self.random, etag=request.etag)
         answer = _limit_response(request, replace(found, seconds=found.seconds * self.time_factor))
         began = self.clock.monotonic()
         await self.clock.sleep(answer.seconds)
@@ -154,7 +154,7 @@ class SimulatedPipeline:
         self.web.log.append(
             Visit(request.url, host, began, self.clock.monotonic(), answer.outcome, answer.size)
         )
-        is_page = answer.outcome == "fetched" and request.kind == "page"
+        is_page = answer.outcome in {"fetched", "not_modified"} and request.kind != "robots"
         is_lost = self.random.random() < self.lost_outcomes
         self.lost += is_lost
         if is_page and not (is_lost and self.random.random() < 0.5):
@@ -185,23 +185,30 @@ class SimulatedPipeline:
             await self._settle(request, answer)
 
     async def _settle(self, request: FetchRequested, answer: SimulatedResponse) -> None:
-        await self.discover(
-            answer.links,
-            page=request.url,
-            from_job_ids=(request.job_id,),
-            from_execution_ids=(request.execution_id,),
-            from_crawl_spec_ids=(request.crawl_spec_id,),
-        )
+        origin = {
+            "page": request.url,
+            "from_job_ids": (request.job_id,),
+            "from_execution_ids": (request.execution_id,),
+            "from_crawl_spec_ids": (request.crawl_spec_id,),
+        }
+        if answer.feeds:
+            kinds = ("feed",) * len(answer.feeds)
+            await self.discover(answer.feeds, via="alternate", kinds=kinds, **origin)
+        await self.discover(answer.links, **origin)
         settled = PageSettled(
             url_key=request.url_key,
             group=request.group,
             job_id=request.job_id,
             execution_id=request.execution_id,
             fetch_sequence=request.fetch_sequence,
-            verdict="valid",
+            verdict="not_modified" if answer.outcome == "not_modified" else "valid",
             settled_at_ms=1,
             url=request.url,
-            raw_hash=request.url_key[::-1],
+            raw_hash=f"{answer.etag}{request.url_key[::-1]}",
+            not_modified=answer.outcome == "not_modified",
+            document_kind=answer.document_kind,
+            kind=request.kind,
+            etag=answer.etag,
             text_hash=self.texts.get(request.url, "t"),
             status=answer.status,
             total_us=round(answer.seconds * 1_000_000),
@@ -270,6 +277,7 @@ def fetch_outcome(
         has_page=page,
         status=answer.status,
         error_class=answer.error_class,
+        etag=answer.etag,
         body_bytes=answer.size,
         total_us=round(answer.seconds * 1_000_000),
         started_at_us=marked_at_us if answer.status else 0,

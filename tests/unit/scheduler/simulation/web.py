@@ -27,6 +27,18 @@ class Page:
     target: str = ""
     size: int = 1_000
     """Bytes of its body."""
+    feeds: tuple[str, ...] = ()
+    """Feeds that it names."""
+
+
+@dataclass(slots=True)
+class Feed:
+    """A feed, which changes while a crawl runs."""
+
+    url: str
+    items: list[str] = field(default_factory=list)
+    how: str = "fine"
+    """fine, gone (410), page (HTML instead of a feed)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,9 @@ class SimulatedResponse:
     robots_text: str = ""
     seconds: float = 0.2
     size: int = 0
+    feeds: tuple[str, ...] = ()
+    etag: str = ""
+    document_kind: str = "html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +93,9 @@ class Web:
     starts: tuple[str, ...]
     tries: dict[str, int] = field(default_factory=dict)
     log: list[Visit] = field(default_factory=list)
+    feeds: dict[str, Feed] = field(default_factory=dict)
 
-    def respond(self, url: str, chance: random.Random) -> SimulatedResponse:
+    def respond(self, url: str, chance: random.Random, *, etag: str = "") -> SimulatedResponse:
         """Respond to a request; some pages respond differently the next time."""
         number = self.tries[url] = self.tries.get(url, 0) + 1
         host = self.hosts[urlsplit(url).hostname or ""]
@@ -88,6 +104,8 @@ class Web:
             return SimulatedResponse("network_failed", error_class="dns_not_found", seconds=0.01)
         if urlsplit(url).path == "/robots.txt":
             return _robots(host, number, seconds)
+        if url in self.feeds:
+            return _feed(self.feeds[url], etag, seconds)
         return _page(self.pages[url], number, seconds)
 
     def expected(self) -> tuple[dict[str, int], set[str]]:
@@ -175,4 +193,19 @@ def _page(page: Page, number: int, seconds: float) -> SimulatedResponse:
     if page.how in {"moved", "circle"}:
         return SimulatedResponse("redirected", 301, target=page.target, seconds=seconds)
     late = 20.0 if page.how == "late" else 0.0
-    return SimulatedResponse("fetched", 200, links=page.links, seconds=seconds + late, size=page.size)
+    return SimulatedResponse(
+        "fetched", 200, links=page.links, seconds=seconds + late, size=page.size, feeds=page.feeds
+    )
+
+
+def _feed(feed: Feed, etag: str, seconds: float) -> SimulatedResponse:
+    if feed.how == "gone":
+        return SimulatedResponse("not_found", 410, error_class="status_client", seconds=seconds)
+    current = f'"{len(feed.items)}"'
+    if etag == current:
+        return SimulatedResponse("not_modified", 304, etag=current, seconds=seconds)
+    kind = "html" if feed.how == "page" else "feed"
+    items = tuple(feed.items)
+    return SimulatedResponse(
+        "fetched", 200, links=items, etag=current, document_kind=kind, seconds=seconds, size=500
+    )

@@ -79,12 +79,19 @@ STATE_REASONS: Final[Mapping[EntryState, frozenset[str]]] = {
     ),
     EntryState.IN_PROGRESS: frozenset({EntryReason.FETCHED}),
     EntryState.COMPLETED: frozenset(
-        {EntryReason.SETTLED, EntryReason.NOT_MODIFIED, EntryReason.REJECTED, EntryReason.REDIRECTED}
+        {
+            EntryReason.SETTLED,
+            EntryReason.NOT_MODIFIED,
+            EntryReason.REJECTED,
+            EntryReason.REDIRECTED,
+            EntryReason.NOT_A_FEED,
+        }
     ),
     EntryState.FAILED: frozenset(
         set(DecisionReason)
         - {
             DecisionReason.REDIRECTED,
+            DecisionReason.NOT_A_FEED,
             # These concern links and pages, never an accepted entry.
             DecisionReason.ALREADY_SEEN,
             DecisionReason.DUPLICATE_ON_PAGE,

@@ -64,6 +64,7 @@ SPEC_RANGES: Final[Mapping[str, tuple[int, int]]] = {
     "max_body_bytes": (1, 10**12),
     "recrawl_seconds": (0, 10**9),
     "recrawl_cap_seconds": (0, 10**9),
+    "feed_poll_seconds": (0, 10**9),
 }
 """Allowed ranges of a crawl spec. Its delay applies to everyone who crawls the host, so it is limited too."""
 

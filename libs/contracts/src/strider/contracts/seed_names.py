@@ -38,6 +38,9 @@ LIMIT_FIELDS: Final = tuple(
 )
 """Fields of a crawl spec that limit a run."""
 
+FEED_RUN_PREFIX: Final = ".feeds."
+"""Begins the names of the runs in which feeds are polled."""
+
 _LIMITED_PREFIX: Final = "raw-"
 _OWN_RUN_PREFIX: Final = "raw-seed."
 _SPEC_CHARACTERS: Final = 12
@@ -115,6 +118,11 @@ def job_id_of_seed(seed: SeedSubmitted, sender: SenderRole) -> str:
     if not seed.job_id or seed.job_id == ADHOC_JOB_ID:
         return ADHOC_JOB_ID
     return _raw_name(seed.job_id) if sender is SenderRole.RAW else seed.job_id
+
+
+def feed_run_of(job_id: str) -> str:
+    """Return the run in which the feeds of a job are polled: it has no end, and no seed can name it."""
+    return FEED_RUN_PREFIX + job_id
 
 
 def is_raw_name(name: str) -> bool:

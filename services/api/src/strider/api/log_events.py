@@ -36,3 +36,8 @@ RUN_CANCELLATION_DELAYED: Final = warning(
     "Run cancellation delayed",
     "A job was cancelled, and the broker did not take the command about its run; a scheduler publishes it.",
 )
+FEED_COMMAND_LOST: Final = warning(
+    "Feed command lost",
+    "A job was paused, resumed, cancelled or deleted, and the broker did not take the command about the "
+    "polling of its feeds: send it by `strider runs`.",
+)

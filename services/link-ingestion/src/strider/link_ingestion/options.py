@@ -19,7 +19,7 @@ class IngestionPolicy:
     refusals_listed: int = 200
     """Refused links of one page that are listed."""
     discovers_feeds: bool = False
-    """Whether feeds of start pages are links."""
+    """Whether feeds of start pages are links in every crawl; the scheduler decides which are polled."""
     owner_key: str = field(default="", repr=False)
     """Key that owners of seeds sign with; empty: no sender is an owner."""
     is_closed: bool = False

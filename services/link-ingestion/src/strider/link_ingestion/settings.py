@@ -84,4 +84,5 @@ class LinkIngestionSettings(ServiceSettings):
     """Pages of one URL template (calendar, filters, session ids) that may bring nothing new before new links
     to it are refused as `trap_suspected`, so that endless sites end; 0: no limit."""
     feed_discovery: Annotated[bool, EnvironmentVariable("CRAWLER_FEED_DISCOVERY_ENABLED")] = False
-    """Whether feeds of start pages are crawled, so that their entries are found."""
+    """Whether feeds of start pages are found in every crawl, and not only where its spec has `use_feeds`.
+    They are recorded; CRAWLER_FEED_POLL_ENABLED, or `feed_poll_seconds` of the crawl spec, polls them."""

@@ -31,6 +31,7 @@ from strider.scheduler.adapters.offsets import (
 )
 from strider.scheduler.adapters.open_runs import RedisOpenRuns
 from strider.scheduler.core.budgets.limits import BudgetAmount, BudgetLimits
+from strider.scheduler.core.entries.feed_polling import FeedPolling
 from strider.scheduler.loops.log_archive import RunLogArchiveLoop
 from strider.scheduler.loops.run_log import RunLogLoop
 from strider.scheduler.ports import JobFeeds, JobPorts, SchedulerPorts
@@ -182,6 +183,7 @@ def options_of(settings: SchedulerSettings) -> SchedulerOptions:
         keep_closed_seconds=settings.keep_closed_days * 86_400.0,
         keep_specs_seconds=settings.keep_specs_days * 86_400.0,
         keep_commands_seconds=settings.keep_commands_days * 86_400.0,
+        polling=FeedPolling(settings.feed_poll_seconds if settings.feed_poll else 0),
         jobs=job_options_of(settings),
     )
 

@@ -8,6 +8,7 @@ from strider.frontier.constants import NO_QUEUE_LIMITS
 from strider.frontier.models import QueueLimits
 from strider.politeness.circuit_breaker import DEFAULT_LIMITS, BreakerLimits
 from strider.scheduler.core.budgets.limits import NO_LIMITS, BudgetLimits
+from strider.scheduler.core.entries.feed_polling import NO_POLLING, FeedPolling
 from strider.scheduler.core.hosts.host_state import MAX_DELAY_SECONDS
 
 
@@ -85,6 +86,8 @@ class SchedulerOptions:
     """How long a command about a run is kept after it, once nothing of the run is open."""
     keep_specs_seconds: float = 90 * 86_400.0
     """How long a crawl spec is kept after its latest declaration, while no entry names it."""
+    polling: FeedPolling = NO_POLLING
+    """How often feeds are polled where a crawl spec does not say."""
     jobs: JobOptions = field(default_factory=JobOptions)
     refill_keys_per_part: int = 100_000
     """Entries whose records one pass through the log keeps in memory; a larger shard takes several."""

@@ -85,6 +85,13 @@ class SchedulerSettings(CrawlServiceSettings):
     """Consecutive 403 and 429 responses that open the circuit breaker of a host; 0: never."""
     breaker_refused_seconds: PositiveSeconds = 300.0
     """How long the breaker stays open after such responses."""
+    feed_poll: Annotated[bool, EnvironmentVariable("CRAWLER_FEED_POLL_ENABLED")] = False
+    """Whether feeds are polled by themselves, where a crawl spec does not say (`feed_poll_seconds`). They are
+    found with CRAWLER_FEED_DISCOVERY_ENABLED, or named by a source or seed."""
+    feed_poll_seconds: Annotated[
+        int, Field(ge=60, le=31_536_000), EnvironmentVariable("CRAWLER_FEED_POLL_SECONDS")
+    ] = 3_600
+    """Interval at which feeds are polled; it doubles while nothing changes (`recrawl_cap_seconds`)."""
     job_poll_seconds: PositiveSeconds = 10.0
     """Interval at which jobs that are due are launched."""
     job_launch_batch: Annotated[int, Field(ge=1, le=1_000)] = 200

@@ -108,6 +108,7 @@ class Scheduler:
             meter=ports.meter,
             clock=ports.clock,
             interval_seconds=options.lost_pages_interval_seconds,
+            polling=options.polling,
         )
         self._run_ending_loop = RunEndingLoop(
             self._ending_runs,
@@ -173,7 +174,7 @@ class Scheduler:
         self._outcomes_handler = FetchOutcomesHandler(
             crawl_specs=specs, budgets=budgets, options=options, meter=meter, chance=self._ports.chance
         )
-        self._settlement_handler = PagesSettledHandler(meter, specs, budgets)
+        self._settlement_handler = PagesSettledHandler(meter, specs, budgets, polling=options.polling)
 
     def _create_followers(self, options: SchedulerOptions) -> None:
         ports = self._ports

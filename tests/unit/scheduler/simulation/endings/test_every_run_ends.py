@@ -61,11 +61,11 @@ class LeavingWeb(Web):
         super().__init__(*parts)
         self.responses = responses
 
-    def respond(self, url: str, chance: Any) -> SimulatedResponse:
+    def respond(self, url: str, chance: Any, *, etag: str = "") -> SimulatedResponse:
         self.responses -= 1
         if self.responses < 0:
             self.hosts[SITE] = Host(SITE, "gone")
-        return super().respond(url, chance)
+        return super().respond(url, chance, etag=etag)
 
 
 def test_a_run_ends_when_its_host_goes_away_in_the_middle() -> None:

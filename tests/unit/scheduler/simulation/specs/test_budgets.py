@@ -182,10 +182,10 @@ class Trap(Web):
 
     trap: str = "trap.test"
 
-    def respond(self, url: str, chance: random.Random) -> SimulatedResponse:
+    def respond(self, url: str, chance: random.Random, *, etag: str = "") -> SimulatedResponse:
         if urlsplit(url).hostname == self.trap and not url.endswith("/robots.txt"):
             self.pages.setdefault(url, Page(url, links=tuple(f"{url}{letter}" for letter in "abc")))
-        return super().respond(url, chance)
+        return super().respond(url, chance, etag=etag)
 
 
 @pytest.mark.parametrize("kills", [0, 3])

@@ -91,7 +91,7 @@ class CrawlSpecDeclared:
     """The settings of a run. Content-addressed, so it never changes: published and acknowledged before the
     first event that names it."""
 
-    SCHEMA_NAME: ClassVar[str] = "crawl-spec-declared.v2"
+    SCHEMA_NAME: ClassVar[str] = "crawl-spec-declared.v3"
     crawl_spec_id: str
     """SHA-256, in lower-case hex, of the settings below in their canonical form."""
     scope: str = "host"
@@ -163,7 +163,9 @@ class CrawlSpecDeclared:
     use_sitemaps: bool = True
     """Whether sitemaps are read."""
     use_feeds: bool = False
-    """Whether feeds are read."""
+    """Whether the feeds of start pages are read."""
+    feed_poll_seconds: int | None = None
+    """Seconds between two polls of a feed; 0: feeds are not polled; null: as configured."""
     use_archives: bool = False
     """Whether archive paths are tried where little else is left."""
     predict_pagination: bool = True
@@ -240,6 +242,7 @@ class CrawlSpecDeclared:
             "use_cookies": self.use_cookies,
             "use_sitemaps": self.use_sitemaps,
             "use_feeds": self.use_feeds,
+            "feed_poll_seconds": self.feed_poll_seconds,
             "use_archives": self.use_archives,
             "predict_pagination": self.predict_pagination,
             "rendering": self.rendering,
@@ -300,6 +303,7 @@ class CrawlSpecDeclared:
             record["use_cookies"],
             record["use_sitemaps"],
             record["use_feeds"],
+            record["feed_poll_seconds"],
             record["use_archives"],
             record["predict_pagination"],
             record["rendering"],
@@ -3007,7 +3011,7 @@ class SeedSubmitted:
 class SourceSaved:
     """A website to watch: its latest state, by source id. A tombstone deletes it."""
 
-    SCHEMA_NAME: ClassVar[str] = "source-saved.v2"
+    SCHEMA_NAME: ClassVar[str] = "source-saved.v3"
     source_id: str
     """Name of the source; never given twice."""
     name: str
@@ -3047,7 +3051,9 @@ class SourceSaved:
     parser: str = ""
     """A site parser to use; empty means the one that knows the domain."""
     feed_urls: tuple[str, ...] = ()
-    """Feeds to poll."""
+    """Feeds that each run reads."""
+    feed_poll_seconds: int | None = None
+    """Seconds between two polls of a feed; 0: feeds are not polled; null: as configured."""
     sitemap_urls: tuple[str, ...] = ()
     """Sitemaps to read."""
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -3091,6 +3097,7 @@ class SourceSaved:
             "extraction": self.extraction,
             "parser": self.parser,
             "feed_urls": self.feed_urls,
+            "feed_poll_seconds": self.feed_poll_seconds,
             "sitemap_urls": self.sitemap_urls,
             "headers": self.headers,
             "insecure_tls": self.insecure_tls,
@@ -3126,6 +3133,7 @@ class SourceSaved:
             record["extraction"],
             record["parser"],
             tuple(record["feed_urls"]),
+            record["feed_poll_seconds"],
             tuple(record["sitemap_urls"]),
             record["headers"],
             record["insecure_tls"],
@@ -3283,7 +3291,7 @@ class UrlsDecided:
 
 EVENTS: Final[Mapping[str, type[Any]]] = {
     "adaptive-recorded.v1": AdaptiveRecorded,
-    "crawl-spec-declared.v2": CrawlSpecDeclared,
+    "crawl-spec-declared.v3": CrawlSpecDeclared,
     "dead-letter.v1": DeadLetter,
     "echo-requested.v1": EchoRequested,
     "echoed.v1": Echoed,
@@ -3300,7 +3308,7 @@ EVENTS: Final[Mapping[str, type[Any]]] = {
     "page-validated.v1": PageValidated,
     "schema-declared.v1": SchemaDeclared,
     "seed-submitted.v4": SeedSubmitted,
-    "source-saved.v2": SourceSaved,
+    "source-saved.v3": SourceSaved,
     "tally-kept.v1": TallyKept,
     "urls-decided.v1": UrlsDecided,
     "verdict.v1": Verdict,

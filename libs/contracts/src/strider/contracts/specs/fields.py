@@ -19,7 +19,8 @@ _FETCHES: Final = ("scheduler", "fetcher")
 
 FIELD_READERS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("max_links_per_page", "max_url_bytes", "refused_file_types"), (_LINKS,)),
-    **dict.fromkeys(("respect_nofollow", "use_sitemaps", "use_feeds"), (_LINKS,)),
+    **dict.fromkeys(("respect_nofollow", "use_sitemaps"), (_LINKS,)),
+    "use_feeds": (_LINKS, _SCHEDULER),
     **dict.fromkeys(("scope", "hosts", "domains", "path_prefixes"), (_LINKS, _SCHEDULER)),
     **dict.fromkeys(("include", "exclude", "schemes", "allowed_ports"), (_LINKS, _SCHEDULER)),
     "max_depth": (_LINKS, _SCHEDULER),
@@ -32,7 +33,7 @@ FIELD_READERS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("max_hops", "delay_seconds", "max_in_flight_per_group"), (_SCHEDULER,)),
     **dict.fromkeys(("host_patience_seconds", "max_tries", "respect_robots"), (_SCHEDULER,)),
     **dict.fromkeys(("continuous", "recrawl_seconds", "recrawl_cap_seconds"), (_SCHEDULER,)),
-    **dict.fromkeys(("adaptive", "change_basis"), (_SCHEDULER,)),
+    **dict.fromkeys(("adaptive", "change_basis", "feed_poll_seconds"), (_SCHEDULER,)),
     **dict.fromkeys(("max_body_bytes", "request_timeout_seconds", "use_cookies", "headers"), _FETCHES),
     **dict.fromkeys(("user_agent", "accept_language", "insecure_tls_hosts"), _FETCHES),
     **dict.fromkeys(("extraction", "with_markdown", "parser"), ("parser",)),
@@ -62,23 +63,34 @@ PLANNED_FIELDS: Final[Mapping[str, PlannedField]] = {
 """Fields that are set for a later version."""
 
 
-_WITHOUT_EFFECT: Final = (
-    (("recrawl_seconds", "recrawl_cap_seconds", "adaptive", "change_basis"), "continuous", (True,)),
-    (("parser",), "extraction", ("records",)),
-    (("with_markdown",), "extraction", ("main", "records")),
+_WITHOUT_EFFECT: Final[tuple[tuple[tuple[str, ...], Mapping[str, tuple[Any, ...]]], ...]] = (
+    (("recrawl_seconds", "change_basis"), {"continuous": (True,)}),
+    (("recrawl_cap_seconds", "adaptive"), {"continuous": (True,), "feed_poll_seconds": ()}),
+    (("parser",), {"extraction": ("records",)}),
+    (("with_markdown",), {"extraction": ("main", "records")}),
 )
-"""Fields that apply only where another field has one of these values."""
+"""Fields that apply only where one of the others has one of these values, or, without any, is set to more
+than 0.
+"""
 
 
 def conflict_fault(spec: CrawlSpecDeclared) -> str:
-    """Return which field of a spec has no effect because of another one; empty for none."""
+    """Return which field of a spec has no effect because of other ones; empty for none."""
     default = CrawlSpecDeclared(crawl_spec_id="")
-    for names, other, needed in _WITHOUT_EFFECT:
+    for names, needed in _WITHOUT_EFFECT:
         changed = [name for name in names if getattr(spec, name) != getattr(default, name)]
-        if changed and getattr(spec, other) not in needed:
-            wanted = " or ".join(json.dumps(value) for value in needed)
-            return f"{changed[0]} has no effect unless {other} is {wanted}; set it, or omit {changed[0]}"
+        if changed and not any(_has_one_of(getattr(spec, other), values) for other, values in needed.items()):
+            wanted = " or ".join(_condition_text(other, values) for other, values in needed.items())
+            return f"{changed[0]} has no effect unless {wanted}; set it, or omit {changed[0]}"
     return ""
+
+
+def _has_one_of(value: Any, values: tuple[Any, ...]) -> bool:
+    return value in values if values else bool(value)
+
+
+def _condition_text(name: str, values: tuple[Any, ...]) -> str:
+    return f"{name} is {' or '.join(json.dumps(value) for value in values) or 'set'}"
 
 
 def planned_fault(name: str, value: Any) -> str:

@@ -54,6 +54,7 @@ RANGES: Final[Mapping[str, tuple[int, int]]] = {
     "max_concurrent_requests": (1, 10_000),
     "interval_minutes": (0, MAX_INTERVAL_MINUTES),
     "crawl_frequency_seconds": (1, 10**9),
+    "feed_poll_seconds": (0, 10**9),
     "max_pages": (0, 10**12),
 }
 """Minimum and maximum of each number."""

@@ -40,8 +40,8 @@ SOURCE_SETTINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "max_in_flight_per_group": ("max_concurrent_requests",),
     "extraction": ("extraction",),
     "parser": ("parser",),
-    "use_feeds": ("feed_urls",),
     "use_sitemaps": ("sitemap_urls",),
+    "feed_poll_seconds": ("feed_poll_seconds",),
     "recrawl_seconds": ("crawl_frequency_seconds",),
     "recrawl_cap_seconds": ("crawl_frequency_seconds",),
     "adaptive": ("adaptive_scheduling",),
@@ -159,8 +159,10 @@ def _of_source(source: SourceSaved, defaults: CrawlSpecDeclared) -> dict[str, An
         "max_in_flight_per_group": source.max_concurrent_requests,
         "extraction": source.extraction,
         "parser": source.parser or defaults.parser,
-        "use_feeds": defaults.use_feeds or bool(source.feed_urls),
         "use_sitemaps": defaults.use_sitemaps or bool(source.sitemap_urls),
+        "feed_poll_seconds": defaults.feed_poll_seconds
+        if source.feed_poll_seconds is None
+        else source.feed_poll_seconds,
         "recrawl_seconds": recrawl_seconds,
         "recrawl_cap_seconds": max(defaults.recrawl_cap_seconds, recrawl_seconds),
         "adaptive": source.adaptive_scheduling,

@@ -119,7 +119,7 @@ def build_app(parts: ApiParts) -> FastAPI:
     app.include_router(frontier_routes(parts.leases))
     app.include_router(run_routes(parts.runs))
     app.include_router(job_routes(parts.jobs, parts.job_rules))
-    app.include_router(job_deletion_routes(parts.jobs))
+    app.include_router(job_deletion_routes(parts.jobs, parts.run_commands))
     app.include_router(command_routes(parts.jobs, parts.run_commands))
     app.include_router(execution_routes(parts.jobs))
     app.include_router(schedule_routes(parts.jobs))

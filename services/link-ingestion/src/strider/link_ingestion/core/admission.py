@@ -160,7 +160,9 @@ class _SourceFilter:
     def _objections(self, source: LinkSource, kept: list[int]) -> list[str]:
         spec, objection, count = self._filter.rules.spec, self._page_objection, len(kept)
         if source.is_declared:
-            return ["" if objection == DecisionReason.NOFOLLOW else objection] * count
+            common = "" if objection == DecisionReason.NOFOLLOW else objection
+            most = count if source.max_links is None or common else source.max_links
+            return [common] * min(count, most) + [DecisionReason.TOO_MANY_LINKS] * (count - most)
         objections = [objection] * count
         if objection:
             return objections

@@ -31,6 +31,9 @@ USED_FIELDS: Final = tuple(f"page.{name}" for name in PAGE_FIELDS)
 NOFOLLOW_FLAG: Final = 1
 """Of `link_rels`."""
 
+MAX_FEEDS_PER_PAGE: Final = 25
+"""Feeds of one start page that are followed; a page may name thousands."""
+
 _PAGE_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml"})
 """Content types of alternates that are pages; the others are feeds, applications and the like."""
 
@@ -50,6 +53,8 @@ class LinkSource:
     is_declared: bool = False
     """Whether the page declares them (its canonical URL, its entries): the rules about anchors do not apply.
     """
+    max_links: int | None = None
+    """How many of those that are in scope may be new; None: no limit."""
 
 
 def link_sources(page: PageParsed, *, feeds: bool = False, sitemaps: bool = True) -> list[LinkSource]:
@@ -61,7 +66,15 @@ def link_sources(page: PageParsed, *, feeds: bool = False, sitemaps: bool = True
     found = []
     if feeds and page.is_start and page.feed_urls:
         kinds = (RequestKind.FEED,) * len(page.feed_urls)
-        found.append(LinkSource(LinkVia.ALTERNATE, page.feed_urls, kinds=kinds, is_declared=True))
+        found.append(
+            LinkSource(
+                LinkVia.ALTERNATE,
+                page.feed_urls,
+                kinds=kinds,
+                is_declared=True,
+                max_links=MAX_FEEDS_PER_PAGE,
+            )
+        )
     if page.link_urls:
         rels = page.link_rels if len(page.link_rels) == len(page.link_urls) else ()
         found.append(LinkSource(LinkVia.LINK, page.link_urls, rels=rels, is_wire_form=True))

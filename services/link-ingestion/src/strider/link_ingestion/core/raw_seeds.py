@@ -34,7 +34,7 @@ _AT_MOST_DEFAULT: Final = (
 
 _DEFAULT_ONLY: Final = (
     *("respect_robots", "respect_nofollow", "respect_noindex", "continuous", "rendering"),
-    *("user_agent", "insecure_tls_hosts", "archive_bodies", "use_cookies"),
+    *("user_agent", "insecure_tls_hosts", "archive_bodies", "use_cookies", "feed_poll_seconds"),
 )
 """Fields of a crawl spec that only owners may change; the cookies of a run are shared by all its seeds."""
 

@@ -232,6 +232,7 @@ class FetchOutcomesHandler:
             by_domain=self._options.by_domain,
             has_reduced_limit=has_reduced_limit,
             scopes=self._scopes,
+            polling=self._options.polling,
         )
         transition = apply_fetch_outcome(entry, outcome, context, chance=self._chance)
         batch.add(transition)

@@ -15,7 +15,7 @@ from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded,
 from strider.contracts.generated.topics import FRONTIER, URLS_DECIDED
 from strider.contracts.seed_limits import DEEP_CRAWL_DEPTH
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
-from strider.crawl.runs.control import CLOSE_REASONS, RunControl, RunState
+from strider.crawl.runs.control import CLOSE_REASONS, RunControl, RunDirective, RunState
 from strider.frontier.models import AcceptedEntry, EntryLookupResult, LogPassPart, RefusedFingerprint
 from strider.messaging.effects import Effects, Publish
 from strider.messaging.ports import RawRecord
@@ -26,6 +26,7 @@ from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.entries.acceptance import (
     AcceptanceOutcome,
+    UrlRefusal,
     accept_candidate,
     refuse_candidate,
 )
@@ -36,6 +37,7 @@ from strider.scheduler.core.entries.candidates import (
     opening_token,
     parse_candidates,
 )
+from strider.scheduler.core.entries.feed_polling import is_polled, place_feed
 from strider.scheduler.core.entries.recrawl import recrawl_now
 from strider.scheduler.core.entries.state import open_entry
 from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_messages, refused_decision
@@ -142,7 +144,8 @@ class LinksDiscoveredHandler:
         known = await self._load(shard, kept)
         now_ms = shard.clock.now_ms()
         for candidate, prior in zip(kept, known, strict=True):
-            is_lasting = specs[candidate.origin.crawl_spec_id].continuous
+            spec = specs[candidate.origin.crawl_spec_id]
+            is_lasting = spec.continuous or is_polled(candidate, spec, self._options.polling)
             self._accept(candidate, prior, shard, batch, now_ms=now_ms, is_lasting=is_lasting)
         return Effects(
             publish=[
@@ -199,17 +202,15 @@ class LinksDiscoveredHandler:
     ) -> list[Candidate]:
         """Refuse without a lookup where possible; keep the newest seed of each entry."""
         kept: dict[str, Candidate] = {}
-        for candidate in candidates:
-            spec = specs.get(candidate.origin.crawl_spec_id)
-            refusal = refuse_candidate(candidate, spec, allow_private=self._options.allow_private)
+        for found in candidates:
+            spec = specs.get(found.origin.crawl_spec_id)
+            candidate, refusal = self._place(found, spec)
             origin = candidate.origin
-            directive = self._run_control.directive_for(
-                origin.job_id, origin.execution_id, origin.crawl_spec_id
-            )
+            directive = self._closing_directive(found, candidate)
             if refusal is not None:
                 batch.refuse(candidate, refusal.reason, refusal.detail)
-            elif (reason := _CLOSE_REASONS.get(directive.state)) is not None:
-                batch.refuse(candidate, reason, directive.reason)
+            elif directive is not None:
+                batch.refuse(candidate, _CLOSE_REASONS[directive.state], directive.reason)
             elif spent := self._budgets.exhausted_local_limit(
                 shard.number, BudgetKey(origin.execution_id, origin.crawl_spec_id), host_of(candidate.url)
             ):
@@ -224,6 +225,30 @@ class LinksDiscoveredHandler:
                     before, f"another seed of {origin.execution_id} was accepted with it"
                 )
         return list(kept.values())
+
+    def _place(
+        self, candidate: Candidate, spec: CrawlSpecDeclared | None
+    ) -> tuple[Candidate, UrlRefusal | None]:
+        """Return a candidate in the run that it belongs to, and why it is refused without a lookup."""
+        refusal = refuse_candidate(candidate, spec, allow_private=self._options.allow_private)
+        if refusal is not None:
+            return candidate, refusal
+        placed = place_feed(candidate, spec, self._options.polling)
+        return (candidate, placed) if isinstance(placed, UrlRefusal) else (placed, None)
+
+    def _closing_directive(self, found: Candidate, placed: Candidate) -> RunDirective | None:
+        """Return the directive that refuses a candidate; None where there is none.
+
+        A feed that a page of a cancelled run names is not polled either.
+        """
+        for candidate in (found,) if placed is found else (found, placed):
+            origin = candidate.origin
+            directive = self._run_control.directive_for(
+                origin.job_id, origin.execution_id, origin.crawl_spec_id
+            )
+            if directive.state in _CLOSE_REASONS:
+                return directive
+        return None
 
     def _accept(
         self,

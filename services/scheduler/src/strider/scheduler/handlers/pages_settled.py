@@ -17,6 +17,7 @@ from strider.scheduler.core.budgets.ledger import BudgetKey
 from strider.scheduler.core.budgets.limits import BudgetAmount
 from strider.scheduler.core.budgets.reservations import RunBudgets
 from strider.scheduler.core.budgets.usage import BudgetedFetch
+from strider.scheduler.core.entries.feed_polling import NO_POLLING, FeedPolling
 from strider.scheduler.core.entries.settlement import apply_settlement, has_fetch_fields
 from strider.scheduler.core.entries.state import request_duration_ms
 from strider.scheduler.loops.run_log import note_settled_pages
@@ -30,7 +31,15 @@ from strider.urls import host_of
 class PagesSettledHandler:
     """Load, decide, write state: for the settled pages of one batch in one shard."""
 
-    def __init__(self, meter: SchedulerMeter, crawl_specs: CrawlSpecCache, budgets: RunBudgets) -> None:
+    def __init__(
+        self,
+        meter: SchedulerMeter,
+        crawl_specs: CrawlSpecCache,
+        budgets: RunBudgets,
+        *,
+        polling: FeedPolling = NO_POLLING,
+    ) -> None:
+        self._polling = polling
         self._meter = meter
         self._crawl_specs = crawl_specs
         self._budgets = budgets
@@ -48,7 +57,8 @@ class PagesSettledHandler:
             entry = shard.decisions.latest_entry(prior, cause)
             closed = None
             if entry is not None:
-                closed = apply_settlement(entry, page, now_ms=now_ms, spec=specs.get(entry.crawl_spec_id))
+                spec = specs.get(entry.crawl_spec_id)
+                closed = apply_settlement(entry, page, now_ms=now_ms, spec=spec, polling=self._polling)
             counts["settled" if closed is not None else "unsettled"] += 1
             if entry is not None and closed is not None:
                 self._charge_budget(shard, entry, page, specs.get(entry.crawl_spec_id))

@@ -21,6 +21,7 @@ from strider.messaging.ports import Clock
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler import log_events
+from strider.scheduler.core.entries.feed_polling import NO_POLLING, FeedPolling
 from strider.scheduler.core.entries.fetch_outcomes import schedule_recrawl
 from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_messages
 from strider.scheduler.core.runs.lost_pages import PipelineWatermark, retry_lost_page
@@ -52,7 +53,9 @@ class LostPagesLoop:
         meter: SchedulerMeter,
         clock: Clock,
         interval_seconds: float,
+        polling: FeedPolling = NO_POLLING,
     ) -> None:
+        self._polling = polling
         self._offsets = offsets
         self._owned_shards = owned_shards
         self._crawl_specs = crawl_specs
@@ -128,7 +131,8 @@ class LostPagesLoop:
             ):
                 continue
             spec = specs.get(entry.crawl_spec_id, DEFAULT_SPEC)
-            transition = schedule_recrawl(entry, retry_lost_page(entry, now_ms=now_ms), spec, now_ms=now_ms)
+            retried = retry_lost_page(entry, now_ms=now_ms)
+            transition = schedule_recrawl(entry, retried, spec, now_ms=now_ms, polling=self._polling)
             decisions += transition.decisions
             self._meter.count_decision(transition.label)
             if transition.entry is not None:

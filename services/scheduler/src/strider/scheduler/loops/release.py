@@ -235,6 +235,7 @@ class ReleaseLoop:
             now_ms,
             has_caught_up,
             self._options.respects_robots,
+            self._options.polling,
         )
         decision = apply_run_state(entry, directive, now_ms) or decide_release(entry, context)
         if spec is not None and decision.action is ReleaseAction.FETCH:
@@ -279,10 +280,11 @@ class ReleaseLoop:
         elif is_started:
             spec = specs.get(entry.crawl_spec_id, DEFAULT_SPEC)
             now_ms = self._shard.clock.now_ms()
-            transition = retry_or_close(
+            retried = retry_or_close(
                 entry, spec, now_ms=now_ms, chance=self._chance, detail="no outcome before the lease expired"
             )
-            self._begin_decision(schedule_recrawl(entry, transition, spec, now_ms=now_ms), lease, batch)
+            transition = schedule_recrawl(entry, retried, spec, now_ms=now_ms, polling=self._options.polling)
+            self._begin_decision(transition, lease, batch)
         else:
             batch.requeued.append(entry_conclusion(entry, lease.lease_id))
 

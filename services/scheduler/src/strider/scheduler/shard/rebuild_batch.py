@@ -36,7 +36,13 @@ SEEN_BUCKET_MS: Final = 60_000
 """Entries closed within this time count as seen at its end."""
 
 _REASONS_WITH_PAGE: Final = frozenset(
-    {EntryReason.FETCHED, EntryReason.SETTLED, EntryReason.NOT_MODIFIED, EntryReason.REJECTED}
+    {
+        EntryReason.FETCHED,
+        EntryReason.SETTLED,
+        EntryReason.NOT_MODIFIED,
+        EntryReason.REJECTED,
+        EntryReason.NOT_A_FEED,
+    }
 )
 
 

@@ -24,7 +24,7 @@ from strider.scheduler.ports import ClosedEntry, FrontierLogReader
 
 from .shard import OwnedShard
 
-PAGE_REASONS: Final = frozenset({EntryReason.SETTLED, EntryReason.REJECTED})
+PAGE_REASONS: Final = frozenset({EntryReason.SETTLED, EntryReason.REJECTED, EntryReason.NOT_A_FEED})
 """Close reasons of entries whose page was fetched and parsed."""
 
 SETTLED_REASONS: Final = PAGE_REASONS | {EntryReason.NOT_MODIFIED}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .commands import RunCommands, command_routes
+from .commands import RunCommands, command_routes, job_deletion_routes
 from .executions import execution_routes
 from .problems import install_job_problems
-from .records import JobRules, job_deletion_routes, job_routes
+from .records import JobRules, job_routes
 from .schedule import schedule_routes
 
 __all__ = [

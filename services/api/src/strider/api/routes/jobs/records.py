@@ -1,4 +1,4 @@
-"""Routes of job records: create, list, read, change, delete."""
+"""Routes of job records: create, list, read, change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import UUID, uuid5
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
 from strider.api import core
-from strider.api.routes.auth import ADMIN, USER
+from strider.api.routes.auth import USER
 from strider.api.routes.idempotency import HEADER, IdempotentRoute
 from strider.api.routes.pages import only
 from strider.api.routes.problem_details import ProblemError
@@ -35,7 +35,6 @@ from .responses import (
 MAX_ITEMS: Final = 500
 MAX_ID_CHARACTERS: Final = 300
 CREATED: Final = 201
-NO_CONTENT: Final = 204
 
 _KEYS: Final = UUID("6f1d2f0e-0a3c-4f53-8a2e-6a1c3f6f0b55")
 """Namespace of ids that are derived from keys."""
@@ -178,25 +177,6 @@ def _add_record(router: APIRouter, store: JobStore, rules: JobRules) -> None:
         )
         response.headers["ETag"] = etag_of(job.version)
         return job_response(job)
-
-
-def job_deletion_routes(store: JobStore) -> APIRouter:
-    """Build the route that deletes a job, for admins."""
-    router = APIRouter(tags=["jobs"], dependencies=[ADMIN])
-
-    @router.delete(
-        "/api/v1/jobs/{job_id}",
-        status_code=NO_CONTENT,
-        responses=problems(401, 403, 404, 409, 422, 503),
-        dependencies=[Depends(only())],
-    )
-    async def delete(job_id: JobId) -> Response:
-        """Delete a job with its executions; one that is running must be cancelled first."""
-        if not await store.delete(known_id(job_id), now_ms=await store.now_ms()):
-            raise UnknownJob(job_id)
-        return Response(status_code=NO_CONTENT)
-
-    return router
 
 
 def job_id_of(subject: str, key: str) -> str:

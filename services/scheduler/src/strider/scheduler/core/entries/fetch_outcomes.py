@@ -35,7 +35,8 @@ from strider.politeness.circuit_breaker import BreakerSignal
 from strider.politeness.retry_policy import FETCH_RETRY, RandomSource
 
 from .candidates import Candidate
-from .recrawl import reschedule_without_page, waits_for_recrawl
+from .feed_polling import NO_POLLING, FeedPolling
+from .recrawl import recrawl_rule, reschedule_without_page, waits_for_recrawl
 from .redirects import SpecScopes, apply_redirect
 from .state import close_entry, mark_fetched, request_duration_ms, requeue_entry
 from .url_decisions import UrlDecision, closed_decision
@@ -140,6 +141,7 @@ class OutcomeContext:
     has_reduced_limit: bool = False
     """Whether the request had a smaller body limit than usual, because the budget had no more left."""
     scopes: SpecScopes = field(default_factory=SpecScopes)
+    polling: FeedPolling = NO_POLLING
 
 
 STALE: Final = EntryTransition("stale")
@@ -192,18 +194,28 @@ def apply_fetch_outcome(
     if not is_current(entry, outcome, now_ms=context.now_ms):
         return STALE
     return schedule_recrawl(
-        entry, _apply(entry, outcome, context, chance), context.spec, now_ms=context.now_ms
+        entry,
+        _apply(entry, outcome, context, chance),
+        context.spec,
+        now_ms=context.now_ms,
+        polling=context.polling,
     )
 
 
 def schedule_recrawl(
-    before: EntryRecorded, transition: EntryTransition, spec: CrawlSpecDeclared, *, now_ms: int
+    before: EntryRecorded,
+    transition: EntryTransition,
+    spec: CrawlSpecDeclared,
+    *,
+    now_ms: int,
+    polling: FeedPolling,
 ) -> EntryTransition:
-    """Requeue the entry of a continuous crawl for its recrawl, whatever closed it."""
-    if not spec.continuous or transition.entry is None:
+    """Requeue an entry that is crawled again for its recrawl, whatever closed it."""
+    rule = recrawl_rule(before, spec, polling)
+    if rule is None or transition.entry is None:
         return transition
     return replace_fields(
-        transition, entry=reschedule_without_page(before, transition.entry, spec, now_ms=now_ms)
+        transition, entry=reschedule_without_page(before, transition.entry, rule, now_ms=now_ms)
     )
 
 

@@ -13,7 +13,8 @@ from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.enums import EntryReason, EntryState, SettleVerdict
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, PageSettled
 
-from .recrawl import reschedule_after_page, waits_for_recrawl
+from .feed_polling import NO_POLLING, FeedPolling
+from .recrawl import recrawl_rule, reschedule_after_page, waits_for_recrawl
 from .state import request_duration_ms
 
 _SETTLED_STATES: Final[Mapping[str, tuple[EntryState, EntryReason]]] = {
@@ -25,7 +26,12 @@ _SETTLED_STATES: Final[Mapping[str, tuple[EntryState, EntryReason]]] = {
 
 
 def apply_settlement(
-    entry: EntryRecorded, page: PageSettled, *, now_ms: int, spec: CrawlSpecDeclared | None = None
+    entry: EntryRecorded,
+    page: PageSettled,
+    *,
+    now_ms: int,
+    spec: CrawlSpecDeclared | None = None,
+    polling: FeedPolling = NO_POLLING,
 ) -> EntryRecorded | None:
     """Return the entry closed, or scheduled for its recrawl; None where the settlement does not count."""
     if entry.execution_id != page.execution_id or page.fetch_sequence < entry.fetch_sequence:
@@ -33,7 +39,10 @@ def apply_settlement(
     if waits_for_recrawl(entry, now_ms):
         return None
     closed = settle_entry(entry, page, now_ms=now_ms)
-    return closed if spec is None else reschedule_after_page(entry, closed, page, spec, now_ms=now_ms)
+    if spec is None:
+        return closed
+    rule = recrawl_rule(entry, spec, polling)
+    return reschedule_after_page(entry, closed, page, rule, now_ms=now_ms)
 
 
 def settle_entry(entry: EntryRecorded, page: PageSettled, *, now_ms: int) -> EntryRecorded:

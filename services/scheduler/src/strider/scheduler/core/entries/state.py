@@ -26,6 +26,7 @@ FORGOTTEN_REASONS: Final = frozenset(
         DecisionReason.CANCELLED,
         DecisionReason.DROPPED,
         DecisionReason.EXECUTION_OVER,
+        DecisionReason.FEED_NOT_POLLED,
         DecisionReason.HOST_BLOCKED,
         DecisionReason.HOST_UNAVAILABLE,
         DecisionReason.ROBOTS_UNREACHABLE,

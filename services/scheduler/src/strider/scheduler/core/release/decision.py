@@ -2,6 +2,7 @@
 
     run cancelled, its budget spent     ──▶ close; paused: due never, until the run resumes
     no crawl spec any more              ──▶ close
+    feed, and feeds are polled no more  ──▶ close
     host blocked beyond host patience   ──▶ close; blocked: wait
     robots.txt of another host awaited  ──▶ wait, which host patience does not count
     robots.txt unknown                  ──▶ fetch it first; wait where its outcome may be unread
@@ -25,6 +26,7 @@ from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.crawl.runs.control import CLOSE_REASONS, RunDirective, RunState
 from strider.scheduler.core.budgets.limits import NO_AMOUNT, BudgetAmount
 from strider.scheduler.core.budgets.reservations import ReservationResult, ReservationStatus
+from strider.scheduler.core.entries.feed_polling import NO_POLLING, FeedPolling, is_polling_over
 from strider.scheduler.core.entries.fetch_outcomes import (
     EntryTransition,
     close_without_page,
@@ -45,6 +47,8 @@ NEVER_DUE_MS: Final = 1 << 45
 
 BUDGET_WAIT_MS: Final = 250
 """Wait for requests in flight, whose cost may turn out lower than reserved."""
+
+POLLING_OVER: Final = "feeds are polled no more: CRAWLER_FEED_POLL_ENABLED is false"
 
 CATCH_UP_WAIT_MS: Final = 250
 """Wait of an entry of an unknown origin, until all earlier outcomes of its shard are read."""
@@ -86,6 +90,7 @@ class ReleaseContext:
     has_caught_up: bool = True
     """Whether all outcomes from before the takeover of the shard are read."""
     respects_robots: bool = True
+    polling: FeedPolling = NO_POLLING
 
 
 def decide_release(entry: EntryRecorded, context: ReleaseContext) -> ReleaseDecision:
@@ -96,6 +101,8 @@ def decide_release(entry: EntryRecorded, context: ReleaseContext) -> ReleaseDeci
     spec, now_ms = context.spec, context.now_ms
     if spec is None:
         return _close(entry, DecisionReason.UNKNOWN_SPEC, now_ms)
+    if is_polling_over(entry, spec, context.polling):
+        return _close(entry, DecisionReason.FEED_NOT_POLLED, now_ms, POLLING_OVER)
     if context.host_group.is_blocked(now_ms):
         return _decide_for_blocked_host(entry, spec, context)
     wait_until_ms = context.host_group.robots_wait_until_ms
@@ -117,7 +124,7 @@ def _decide_by_robots(
         respects_robots=context.respects_robots,
     )
     if verdict.reason is not None:
-        return _close(entry, verdict.reason, now_ms, verdict.detail, spec=spec)
+        return _close_for_now(entry, spec, context, verdict.reason, verdict.detail)
     if verdict.decision is RobotsDecision.FETCH_FIRST and context.has_caught_up:
         return ReleaseDecision(ReleaseAction.FETCH_ROBOTS, entry)
     if verdict.decision in {RobotsDecision.FETCH_FIRST, RobotsDecision.WAIT}:
@@ -161,7 +168,7 @@ def _decide_for_blocked_host(
     ends_at_ms = since_ms + spec.host_patience_seconds * 1000
     if now_ms >= ends_at_ms:
         reason, detail = _reason_of_block(entry, spec, context)
-        return _close(entry, reason, now_ms, detail, spec=spec)
+        return _close_for_now(entry, spec, context, reason, detail)
     # An operator may lift a block at any time: the entries stay in their queues, which the working set holds.
     is_kept_queued = is_manual and host_group.is_held_back(now_ms)
     again_at_ms = now_ms if is_kept_queued else min(until_ms, ends_at_ms)
@@ -188,16 +195,23 @@ def _wait(entry: EntryRecorded, reason: str, due_at_ms: int, now_ms: int) -> Rel
     )
 
 
-def _close(
+def _close(entry: EntryRecorded, reason: DecisionReason, now_ms: int, detail: str = "") -> ReleaseDecision:
+    return _closed_by(close_without_page(entry, reason, now_ms=now_ms, detail=detail))
+
+
+def _close_for_now(
     entry: EntryRecorded,
+    spec: CrawlSpecDeclared,
+    context: ReleaseContext,
     reason: DecisionReason,
-    now_ms: int,
-    detail: str = "",
-    *,
-    spec: CrawlSpecDeclared | None = None,
+    detail: str,
 ) -> ReleaseDecision:
-    transition = close_without_page(entry, reason, now_ms=now_ms, detail=detail)
-    if spec is not None:
-        transition = schedule_recrawl(entry, transition, spec, now_ms=now_ms)
+    """Close an entry, or put it off to its recrawl."""
+    now_ms = context.now_ms
+    closed = close_without_page(entry, reason, now_ms=now_ms, detail=detail)
+    return _closed_by(schedule_recrawl(entry, closed, spec, now_ms=now_ms, polling=context.polling))
+
+
+def _closed_by(transition: EntryTransition) -> ReleaseDecision:
     assert transition.entry is not None
     return ReleaseDecision(ReleaseAction.CLOSE, transition.entry, transition)

@@ -1,0 +1,1 @@
+"""Feeds that are polled, in simulated crawls."""
