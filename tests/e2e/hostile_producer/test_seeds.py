@@ -26,7 +26,7 @@ SLOW_SECONDS = 20.0
 
 
 @pytest.mark.fault("A1", "A3", "A4", "A10")
-async def test_seeds_that_ask_for_too_much_are_refused(stage: Stage) -> None:
+async def test_seeds_beyond_their_limits_are_refused(stage: Stage) -> None:
     """Patterns that cost seconds, limits of another's run, the pace of a host, names of the crawler's own.
 
     All of them at once, in one crawl of the neighbours: none is to change it, and each has its own refusal.
