@@ -29,8 +29,8 @@ KEY = {"Idempotency-Key": "8e03978e-40d5-43dd-bc93-6894a57f9324"}
 
 
 async def post(client: httpx.AsyncClient, body: Any = None, **more: Any) -> httpx.Response:
-    path = more.pop("path", "/api/v1/seeds")
-    return await client.post(path, json=SEED if body is None else body, headers=KEY, **more)
+    path, headers = more.pop("path", "/api/v1/seeds"), {**KEY, **more.pop("more", {})}
+    return await client.post(path, json=SEED if body is None else body, headers=headers, **more)
 
 
 @pytest.mark.parametrize("second", ["/api/v1/seeds", "/api/seeds"])
@@ -64,6 +64,29 @@ async def test_a_key_is_refused_for_another_request(
 
     assert (status, detail.partition(":")[0]) == (422, "Idempotency-Key")
     assert len(world.door.submitted) == 1
+
+
+async def test_a_key_is_refused_for_another_version_or_resource(
+    world: World, client: httpx.AsyncClient
+) -> None:
+    """Else a repeat with another If-Match would be told that it was done, and so would one of another path."""
+    new = {"name": "Example", "url": "https://example.org/"}
+    place = (await client.post("/api/v1/sources", json=new)).headers["location"]
+    first = await post(client, {}, path=f"{place}/disable", more={"If-Match": '"1"'})
+
+    same = await post(client, {}, path=f"{place}/disable", more={"If-Match": '"1"'})
+    others = [
+        await post(client, {}, path=f"{place}/disable", more={"If-Match": '"2"'}),
+        await post(client, {}, path=f"{place}/disable"),
+        await post(client, {}, path=f"{place}/enable", more={"If-Match": '"1"'}),
+        await post(client, path="/api/v1/seeds"),
+    ]
+
+    assert (first.status_code, same.status_code, same.json()) == (200, 200, first.json())
+    assert [each.status_code for each in others] == [422] * 4
+    assert {each.json()["errors"][0]["field"] for each in others} == {"Idempotency-Key"}
+    assert (await client.get(place)).json()["version"] == 2
+    assert world.door.submitted == []
 
 
 async def test_a_key_is_its_callers(world: World, client: httpx.AsyncClient) -> None:
@@ -119,6 +142,7 @@ async def test_a_key_that_is_none_is_refused_by_name(
 
     assert problem_of(answer)[0] == 422
     assert answer.json()["detail"].startswith("Idempotency-Key: send one key of 1 to 255")
+    assert answer.json()["errors"][0]["field"] == "Idempotency-Key"
     assert world.door.submitted == []
 
 
@@ -233,18 +257,30 @@ async def test_the_description_has_the_header_and_what_it_leads_to(client: httpx
     assert {"409", "422", "503"} <= paths["/api/v1/seeds"]["post"]["responses"].keys()
 
 
+Parts = tuple[str, str, bytes, list[tuple[str, str]], bytes]
+HEADER = st.tuples(st.sampled_from(["if-match", "content-type"]), st.text(max_size=5))
 PARTS = st.tuples(
-    st.text(max_size=5), st.text(max_size=5), st.binary(max_size=5), st.text(max_size=5), st.binary()
+    st.text(max_size=5),
+    st.text(max_size=5),
+    st.binary(max_size=5),
+    st.lists(HEADER, max_size=2).map(sorted),
+    st.binary(),
 )
 
 
 @given(PARTS, PARTS)
-def test_two_requests_have_one_hash_if_they_are_the_same(
-    one: tuple[str, str, bytes, str, bytes], other: tuple[str, str, bytes, str, bytes]
-) -> None:
+def test_two_requests_have_one_hash_if_they_are_the_same(one: Parts, other: Parts) -> None:
     """Whatever stands at the borders of their parts."""
     assert (fingerprint_of(*one) == fingerprint_of(*other)) is (one == other)
-    assert (scope_of(*one[:2], "k") == scope_of(*other[:2], "k")) is (one[:2] == other[:2])
+    assert (scope_of(*one[:2]) == scope_of(*other[:2])) is (one[:2] == other[:2])
+
+
+def test_headers_that_change_nothing_are_not_hashed() -> None:
+    """A proxy, or another version of a client, may send others with the same request."""
+    one = [("If-Match", '"3"'), ("user-agent", "a"), ("accept", "*/*")]
+    other = [("accept-encoding", "gzip"), ("if-match", '"3"')]
+
+    assert fingerprint_of("POST", "/", b"", one, b"") == fingerprint_of("POST", "/", b"", other, b"")
 
 
 @given(st.binary(max_size=500), st.lists(st.tuples(st.text(max_size=5), st.text(max_size=5)), max_size=3))

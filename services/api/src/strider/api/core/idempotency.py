@@ -15,6 +15,8 @@ from typing import Final
 
 MAX_KEPT_BYTES: Final = 64 * 1024
 """Of a response's body, compressed; one for each request with a key in 24 hours."""
+FINGERPRINTED: Final = frozenset({"content-type", "if-match", "if-none-match"})
+"""Headers that belong to what a client asks for."""
 _LEFT_OUT: Final = frozenset({"content-length", "date"})
 """Headers that each response has of its own."""
 
@@ -41,14 +43,18 @@ class RequestRecord:
     """None: it is in progress."""
 
 
-def fingerprint_of(method: str, path: str, query: bytes, content_type: str, body: bytes) -> str:
-    """Return the hash of a request, the same for the same request alone."""
-    return _digest([method.encode(), path.encode(), query, content_type.encode(), body])
+def fingerprint_of(
+    method: str, path: str, query: bytes, headers: Iterable[tuple[str, str]], body: bytes
+) -> str:
+    """Return the hash of a request, the same for the same request alone; of its headers `FINGERPRINTED`."""
+    given = sorted((name.lower(), value) for name, value in headers if name.lower() in FINGERPRINTED)
+    texts = [method, path, str(len(given)), *(text for pair in given for text in pair)]
+    return _digest([*(text.encode() for text in texts), query, body])
 
 
-def scope_of(subject: str, route: str, key: str) -> str:
-    """Return the name of a record: a key is its caller's, and a route's."""
-    return _digest([subject.encode(), route.encode(), key.encode()])
+def scope_of(subject: str, key: str) -> str:
+    """Return the name of a record: a key is its caller's."""
+    return _digest([subject.encode(), key.encode()])
 
 
 def _digest(parts: Iterable[bytes]) -> str:

@@ -3,8 +3,8 @@
     router = APIRouter(route_class=IdempotentRoute, dependencies=[USER])
 
 makes every POST route of a router accept the header (draft-ietf-httpapi-idempotency-key-header): the response
-to the first request is kept for 24 hours, by caller, route and key, and sent again to the same request. Only
-a success is kept: a request that was refused, or failed, has its key free again. Without the header nothing
+to the first request is kept for 24 hours, by caller and key, and sent again to the same request. Only a
+success is kept: a request that was refused, or failed, has its key free again. Without the header nothing
 is stored, and Redis is not needed.
 """
 
@@ -95,21 +95,21 @@ class IdempotentRoute(APIRoute):
             if request.method != "POST" or HEADER not in request.headers:
                 return await handle(request)
             caller = authorize(request, role_of(self) or Role.ADMIN)
-            return await _carry_out_once(request, caller, route=self.path, handle=handle)
+            return await _carry_out_once(request, caller, handle)
 
         return handle_once
 
 
-async def _carry_out_once(request: Request, caller: Caller, *, route: str, handle: Handler) -> Response:
+async def _carry_out_once(request: Request, caller: Caller, handle: Handler) -> Response:
     """Carry out a request, or return the response to the one before with the same key."""
     options: Idempotency = request.app.state.idempotency
-    scope = scope_of(caller.subject, route, _key_of(request))
+    scope = scope_of(caller.subject, _key_of(request))
     body = await read_request_body(request, limit=options.max_body_bytes)
     fingerprint = fingerprint_of(
         request.method,
         request.url.path,
         request.scope["query_string"],
-        request.headers.get("content-type", ""),
+        request.headers.items(),
         body,
     )
     begun = RequestRecord(fingerprint, secrets.token_hex(8))
@@ -132,16 +132,18 @@ async def _carry_out_once(request: Request, caller: Caller, *, route: str, handl
 def _key_of(request: Request) -> str:
     keys = request.headers.getlist(HEADER)
     if len(keys) != 1 or not _KEY.fullmatch(keys[0]):
-        raise ProblemError(
-            422, f"{HEADER}: send one key of 1 to 255 visible ASCII characters without blanks, such as a UUID"
-        )
+        raise _refused("send one key of 1 to 255 visible ASCII characters without blanks, such as a UUID")
     return keys[0]
+
+
+def _refused(detail: str) -> ProblemError:
+    return ProblemError(422, f"{HEADER}: {detail}", errors=[{"field": HEADER, "detail": detail}])
 
 
 def _repeated(earlier: RequestRecord, fingerprint: str) -> Response:
     """Return the response to a request whose key was used before."""
     if earlier.fingerprint != fingerprint:
-        raise ProblemError(422, f"{HEADER}: this key was used for another request; send a new key")
+        raise _refused("this key was used for another request; send a new key")
     if (kept := earlier.response) is None:
         raise ProblemError(
             409,
