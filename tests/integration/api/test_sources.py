@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -266,6 +268,25 @@ async def test_the_sources_of_a_source_manager_are_imported(
     assert await asyncio.to_thread(process.stop) == 0
 
 
+BAD_EVENTS = (
+    ("junk", "{"),
+    ("event", "{" + "[" * 5_000),
+    ("event", "x" * 1_000_000),
+    ("type", "enabled", "source_id", "a\0b"),
+    ("event", '{"type": "enabled", "source_id": "\\ud800"}'),
+    ("type", "disabled", "source_id", "a", "timestamp", "9999-12-31T23:59:59Z"),
+    ("type", "disabled", "source_id", "a", "timestamp", "then"),
+)
+BAD_SOURCES: dict[str, dict[str, Any]] = {
+    "bad-address": {"url": "http://10.0.0.1/"},
+    "bad-text": {"metadata": {"team": "a\0b"}},
+    "bad-half": {"name": "half \ud800"},
+    "bad-type": {"enabled": "perhaps"},
+    "bad-number": {"max_pages": 10**30},
+    "bad-other": {"id": "another"},
+}
+
+
 @pytest.mark.req("S1.2.22", "S1.14.11")
 async def test_events_bring_jobs_in_line_whatever_their_order(  # noqa: PLR0917  # fixtures
     topics: str,
@@ -275,7 +296,10 @@ async def test_events_bring_jobs_in_line_whatever_their_order(  # noqa: PLR0917 
     redis_url: str,
     manager: ListedSources,
 ) -> None:
-    """Events say that something changed; the source-manager says what is. Repeats change nothing."""
+    """Events say that something changed; the source-manager says what is. Repeats change nothing.
+
+    Each bad event is reported with its reason, and keeps no other from being handled.
+    """
     stream = f"source-events-{uuid.uuid4().hex[:8]}"
     source_id = uuid.uuid4().hex
     manager.put(source_id, name=a_name(), url="https://a.test/", interval_minutes=60)
@@ -299,7 +323,11 @@ async def test_events_bring_jobs_in_line_whatever_their_order(  # noqa: PLR0917 
         await send("SOURCE_ENABLED", 1)
         await until(lambda: _is(state, JobState.SCHEDULED), what="the source has a job")
         made = await job_of(postgres, source_id)
-        await redis.command("XADD", stream, "*", "junk", "{")
+        for fields in BAD_EVENTS:
+            await redis.command("XADD", stream, "*", *fields)
+        for bad, document in BAD_SOURCES.items():
+            manager.put(bad, **{"name": a_name(), "url": "https://a.test/", **document})
+            await redis.command("XADD", stream, "*", "type", "enabled", "source_id", bad)
         await send("SOURCE_ENABLED", 1)
         manager.put(source_id, enabled=False)
         await send("SOURCE_ENABLED", 5)  # late: the source-manager has it disabled by now
@@ -309,6 +337,7 @@ async def test_events_bring_jobs_in_line_whatever_their_order(  # noqa: PLR0917 
         await until(lambda: _is(state, JobState.SCHEDULED), what="the job goes on")
         await until(lambda: _acknowledged(redis, stream), what="every event is acknowledged")
         last = await job_of(postgres, source_id)
+        metrics = (await asyncio.to_thread(process.get, "/metrics")).text
     finally:
         await redis.command("DEL", stream)
         await redis.close()
@@ -316,7 +345,16 @@ async def test_events_bring_jobs_in_line_whatever_their_order(  # noqa: PLR0917 
     assert made is not None
     assert last is not None
     assert (last.job_id, last.created_at_ms) == (made.job_id, made.created_at_ms)
-    assert len(process.lines_of("Source event invalid")) == 1
+    reported = process.lines_of("Source event invalid")
+    assert Counter(line["reason"] for line in reported) == {
+        "malformed": 2,
+        "too_large": 1,
+        "bad_id": 2,
+        "bad_time": 2,
+        "bad_source": len(BAD_SOURCES),
+    }
+    assert all(line["why"] and line["position"] for line in reported)
+    assert f'strider_source_events_total{{result="bad_source"}} {len(BAD_SOURCES)}.0' in metrics
 
 
 async def test_without_a_source_manager_events_switch_sources_in_the_order_of_their_times(
@@ -331,7 +369,8 @@ async def test_without_a_source_manager_events_switch_sources_in_the_order_of_th
             document = {"name": a_name(), "url": "https://a.test/", "interval_minutes": 60}
             made = (await client.post(PATH, json=document)).json()
             source = f"{PATH}/{made['id']}"
-            at = 4_000_000_000_000
+            at = made_at_ms(made) + 1
+            await until(lambda: _is_over(at + 5), what="the events have happened")
             for kind, when in (("disabled", at + 5), ("enabled", at + 1), ("disabled", at + 5)):
                 fields: tuple[Any, ...] = ("type", kind, "source_id", made["id"], "timestamp", when)
                 await redis.command("XADD", stream, "*", *fields)
@@ -343,6 +382,14 @@ async def test_without_a_source_manager_events_switch_sources_in_the_order_of_th
 
     assert (after["enabled"], after["version"], after["updated_by"]) == (False, 2, "source-manager")
     assert await job_of(postgres, made["id"]) is None
+
+
+def made_at_ms(source: dict[str, Any]) -> int:
+    return round(datetime.fromisoformat(source["updated_at"]).timestamp() * 1000)
+
+
+async def _is_over(at_ms: int) -> bool:
+    return time.time() * 1000 > at_ms
 
 
 async def _is(state: Any, expected: JobState) -> bool:

@@ -89,6 +89,11 @@ async def test_a_job_is_created_changed_commanded_and_deleted(strider: Command) 
     listed = await strider.json("jobs", "list", "--status", "scheduled")
     shown = await strider.done("jobs", "show", job)
     edited = await strider.json("jobs", "edit", job, "--every", "2d", "--fixed", "--version", "1")
+    merged = await strider.json(
+        *("jobs", "edit", job, "--set", "scope=domain", "--unset", "max_depth", "--metadata", "desk=b"),
+        *("--version", "2"),
+    )
+    replaced = await strider.json("jobs", "edit", job, "--replace", "--set", "max_depth=1")
     stale = await strider.refused("jobs", "edit", job, "--name", "other", "--version", "1")
     paused = await strider.done("jobs", "pause", job)
     illegal = await strider.refused("jobs", "pause", job)
@@ -111,7 +116,12 @@ async def test_a_job_is_created_changed_commanded_and_deleted(strider: Command) 
     assert (edited["interval_minutes"], edited["interval_type"], edited["version"]) == (2, "days", 2)
     assert edited["adaptive_scheduling"] is False
     assert stale[0] == CommandExit.FAILED
-    assert "version 1 was given, 2 is current" in stale[1]
+    assert "version 1 was given, 4 is current" in stale[1]
+    assert (merged["crawl_settings"], merged["metadata"]) == (
+        {"scope": "domain"},
+        {"team": "news", "desk": "b"},
+    )
+    assert (replaced["crawl_settings"], replaced["metadata"]) == ({"max_depth": 1}, {})
     assert paused == f"job {job} is paused\n"
     assert illegal[0] == CommandExit.FAILED
     assert f"job {job} is paused and cannot pause; possible now: resume, cancel" in illegal[1]

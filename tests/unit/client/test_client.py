@@ -75,6 +75,10 @@ def test_a_job_is_created_read_changed_and_deleted(client: StriderClient) -> Non
     assert [each.id for each in client.jobs.list(name="news")] == [job.id]
     assert [each.id for each in client.jobs.list(id_prefix=job.id[:6])] == [job.id]
     assert list(client.jobs.list(id_prefix="no such id")) == []
+    merged = client.jobs.patch(job.id, etag=changed.etag, metadata={"desk": "b"}, max_retries=1)
+    assert (merged.version, merged.metadata) == (3, {"team": "a", "desk": "b"})
+    with pytest.raises(VersionProblem):
+        client.jobs.patch(job.id, etag=changed.etag, max_retries=2)
     client.jobs.delete(job.id)
     with pytest.raises(NotFoundProblem):
         client.jobs.get(job.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -270,6 +271,103 @@ async def test_a_change_that_cannot_be_changes_nothing(
     assert (await client.get(f"/api/v1/jobs/{job['id']}")).json() == job
 
 
+PATCH = {"content-type": "application/merge-patch+json"}
+
+
+async def patched(client: httpx.AsyncClient, job: str, change: Any, **headers: str) -> httpx.Response:
+    content = json.dumps(change).encode()
+    return await client.patch(f"/api/v1/jobs/{job}", content=content, headers={**PATCH, **headers})
+
+
+@pytest.mark.parametrize(
+    ("change", "settings", "metadata"),
+    [
+        ({"crawl_settings": {"max_depth": 1}}, {"max_depth": 1, "scope": "host", "labels": {"a": "1"}}, None),
+        ({"crawl_settings": {"scope": None}}, {"max_depth": 2, "labels": {"a": "1"}}, None),
+        (
+            {"crawl_settings": {"labels": {"b": "2"}}},
+            {"max_depth": 2, "scope": "host", "labels": {"a": "1", "b": "2"}},
+            None,
+        ),
+        ({"crawl_settings": None}, {}, None),
+        ({"metadata": {"team": None, "desk": "b"}}, None, {"desk": "b"}),
+        ({"metadata": None, "max_retries": None, "name": None}, None, {}),
+        ({}, None, None),
+    ],
+)
+async def test_a_merge_patch_changes_single_members(
+    client: httpx.AsyncClient, change: dict[str, Any], settings: dict[str, Any], metadata: dict[str, Any]
+) -> None:
+    """What it does not name stays; null removes, and stands for the default of a field."""
+    before = {"max_depth": 2, "scope": "host", "labels": {"a": "1"}}
+    job = await created(client, crawl_settings=before, metadata={"team": "a"}, name="news")
+
+    response = await patched(client, job["id"], change)
+
+    after = response.json()
+    assert (response.status_code, response.headers["etag"]) == (200, '"2"')
+    assert after["crawl_settings"] == (before if settings is None else settings)
+    assert after["metadata"] == ({"team": "a"} if metadata is None else metadata)
+    assert after["interval_minutes"] == job["interval_minutes"]
+    assert (after["max_retries"], after["name"]) == ((3, "") if "name" in change else (5, "news"))
+
+
+async def test_a_merge_patch_may_be_about_a_version(client: httpx.AsyncClient) -> None:
+    job = (await created(client))["id"]
+
+    current = await patched(client, job, {"metadata": {"a": 1}}, **{"if-match": '"1"'})
+    stale = await patched(client, job, {"metadata": {"a": 2}}, **{"if-match": '"1"'})
+
+    assert (current.status_code, stale.status_code, stale.headers["etag"]) == (200, 412, '"2"')
+    assert (await client.get(f"/api/v1/jobs/{job}")).json()["metadata"] == {"a": 1}
+
+
+async def test_merge_patches_at_the_same_time_all_apply(world: World, client: httpx.AsyncClient) -> None:
+    """Each reads the job again that another one has changed meanwhile."""
+    job = (await created(client))["id"]
+
+    responses = await asyncio.gather(*(patched(client, job, {"metadata": {f"m{n}": n}}) for n in range(5)))
+
+    assert [each.status_code for each in responses] == [200] * 5
+    assert world.jobs.jobs[job].metadata == {f"m{n}": n for n in range(5)}
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"url": None}, "url"),
+        ({"url": "http://10.0.0.1/"}, "url"),
+        ({"colour": "red"}, "colour"),
+        ({"crawl_settings": {"max_depht": 1}}, "crawl_settings.max_depht"),
+        ({"crawl_settings": "max_depth=1"}, "crawl_settings"),
+        ({"metadata": {"b": "x" * 40_000}}, "metadata"),
+    ],
+)
+async def test_a_merge_patch_that_cannot_be_changes_nothing(
+    client: httpx.AsyncClient, change: dict[str, Any], field: str
+) -> None:
+    job = await created(client, metadata={"a": "x" * 40_000})
+
+    response = await patched(client, job["id"], change)
+
+    assert (response.status_code, response.json()["errors"][0]["field"]) == (422, field)
+    assert (await client.get(f"/api/v1/jobs/{job['id']}")).json() == job
+
+
+async def test_a_merge_patch_says_what_it_is(client: httpx.AsyncClient) -> None:
+    job = (await created(client))["id"]
+
+    responses = [
+        await client.patch(f"/api/v1/jobs/{job}", content=b"{}", headers={"content-type": kind})
+        for kind in ("application/merge-patch+json; charset=utf-8", "application/json", "text/plain")
+    ]
+    created_by_patch = await client.post("/api/v1/jobs", content=b"{}", headers=PATCH)
+
+    assert [each.status_code for each in responses] == [200, 200, 415]
+    assert responses[2].headers["accept-patch"] == "application/merge-patch+json, application/json"
+    assert created_by_patch.status_code == 415
+
+
 async def test_a_deleted_job_is_gone(client: httpx.AsyncClient) -> None:
     job = await created(client)
 
@@ -353,6 +451,6 @@ async def test_a_database_that_is_away_is_reported(
 
 
 async def test_a_path_with_several_methods_names_all_of_them(client: httpx.AsyncClient) -> None:
-    response = await client.patch("/api/v1/jobs/j1")
+    response = await client.post("/api/v1/jobs/j1", json={})
 
-    assert (problem_of(response)[0], response.headers["allow"]) == (405, "DELETE, GET, PUT")
+    assert (problem_of(response)[0], response.headers["allow"]) == (405, "DELETE, GET, PATCH, PUT")

@@ -83,3 +83,19 @@ def test_only_what_is_given_is_sent(options: dict[str, Any], fields: dict[str, A
 def test_a_job_runs_once_or_at_intervals() -> None:
     with pytest.raises(OptionFault, match="contradict"):
         job_settings(every="6h", once=True)
+
+
+def test_settings_are_set_and_removed() -> None:
+    """None removes a member, in a JSON Merge Patch."""
+    found = job_settings(settings=["max_depth=2"], unset=["scope", "labels"], unset_metadata=["team"])
+
+    assert found == {
+        "crawl_settings": {"max_depth": 2, "scope": None, "labels": None},
+        "metadata": {"team": None},
+    }
+
+
+@pytest.mark.parametrize("removed", ["max_depth", "a=b", " "])
+def test_what_cannot_be_removed_names_the_option(removed: str) -> None:
+    with pytest.raises(OptionFault, match="--unset "):
+        job_settings(settings=["max_depth=2"], unset=[removed])

@@ -32,6 +32,9 @@ OPTION_OF_FIELD: Final[Mapping[str, str]] = {
 """Field of the API → option of the command that sets it."""
 
 
+UNSET: Final = {"--set": "--unset", "--metadata": "--unset-metadata"}
+
+
 class OptionFault(ValueError):
     """A value of an option that cannot be; the message names the option."""
 
@@ -76,6 +79,18 @@ def _value(text: str) -> Any:
         return text
 
 
+def parse_changes(option: str, pairs: Sequence[str], removed: Sequence[str]) -> dict[str, Any]:
+    """Parse `name=value` pairs, and names that are removed. Raises OptionFault."""
+    found = parse_pairs(option, pairs)
+    for name in map(str.strip, removed):
+        if not name or "=" in name:
+            raise OptionFault(f"{UNSET[option]} {name}: expected NAME")
+        if name in found:
+            raise OptionFault(f"{UNSET[option]} {name}: {option} sets it")
+        found[name] = None
+    return found
+
+
 def job_settings(  # each is an option
     *,
     source: str = "",
@@ -86,7 +101,9 @@ def job_settings(  # each is an option
     max_retries: int | None = None,
     retry_wait: str = "",
     settings: Sequence[str] = (),
+    unset: Sequence[str] = (),
     metadata: Sequence[str] = (),
+    unset_metadata: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the fields that are given, as the API takes them. Raises OptionFault."""
     if every and once:
@@ -97,8 +114,8 @@ def job_settings(  # each is an option
         "adaptive_scheduling": adaptive,
         "max_retries": max_retries,
         "retry_backoff_seconds": parse_wait(retry_wait) if retry_wait else None,
-        "crawl_settings": parse_pairs("--set", settings) or None,
-        "metadata": parse_pairs("--metadata", metadata) or None,
+        "crawl_settings": parse_changes("--set", settings, unset) or None,
+        "metadata": parse_changes("--metadata", metadata, unset_metadata) or None,
     }
     given = {field: value for field, value in fields.items() if value is not None}
     if every:

@@ -66,6 +66,16 @@ Setting = Annotated[
 Metadata = Annotated[
     list[str] | None, typer.Option("--metadata", metavar="NAME=VALUE", help="Kept with it; repeatable.")
 ]
+Unset = Annotated[
+    list[str] | None, typer.Option("--unset", metavar="NAME", help="A setting to remove; repeatable.")
+]
+UnsetMetadata = Annotated[
+    list[str] | None,
+    typer.Option("--unset-metadata", metavar="NAME", help="Metadata to remove; repeatable."),
+]
+Replace = Annotated[
+    bool, typer.Option("--replace", help="Settings and metadata that are not given are removed.")
+]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=MAX_LISTED, help="Most that are listed.")]
 
 
@@ -148,7 +158,10 @@ def edit(  # noqa: PLR0917  # as above
     max_retries: MaxRetries = None,
     retry_wait: RetryWait = "",
     setting: Setting = None,
+    unset: Unset = None,
     metadata: Metadata = None,
+    unset_metadata: UnsetMetadata = None,
+    is_replacing: Replace = False,
     version: Annotated[
         int | None, typer.Option("--version", min=1, help="Change this version only, as `jobs show` has it.")
     ] = None,
@@ -156,7 +169,7 @@ def edit(  # noqa: PLR0917  # as above
     token: ApiToken = "",
     as_json: AsJson = False,
 ) -> None:
-    """Change settings of a job; what is not given stays as it is."""
+    """Change settings of a job; what is not given stays as it is, also single settings and metadata."""
     fields = _settings(
         source=source,
         name=name,
@@ -166,15 +179,22 @@ def edit(  # noqa: PLR0917  # as above
         max_retries=max_retries,
         retry_wait=retry_wait,
         settings=setting or (),
+        unset=unset or (),
         metadata=metadata or (),
+        unset_metadata=unset_metadata or (),
     )
+    if is_replacing:
+        if unset or unset_metadata:
+            fail("--replace removes what is not given; leave out --unset", CommandExit.USAGE)
+        fields = {"crawl_settings": {}, "metadata": {}, **fields}
     if url:
         fields["url"] = url
     if not fields:
         fail("nothing to change is given; see: strider jobs edit --help", CommandExit.USAGE)
     with open_api(api_url, token, options={**OPTION_OF_FIELD, "url": "--start"}) as api:
         etag = f'"{version}"' if version is not None else ""
-        _print_job(api.jobs.change(find_job(api, job).id, etag=etag, **fields), as_json=as_json)
+        change = api.jobs.change if is_replacing else api.jobs.patch
+        _print_job(change(find_job(api, job).id, etag=etag, **fields), as_json=as_json)
 
 
 @app.command()

@@ -65,8 +65,18 @@ class JobsApi:
         return iterate(self._requests, JOBS, filters, read=lambda item: parse(RemoteJob, item), limit=limit)
 
     def change(self, job_id: str, *, etag: str = "", **changes: Unpack[JobChanges]) -> RemoteJob:
-        """Change settings; with the ETag of a job only that version. Raises VersionProblem."""
+        """Change settings; `crawl_settings` and `metadata` replace what is there.
+
+        With the ETag of a job only that version. Raises VersionProblem.
+        """
         return parse(RemoteJob, self._requests.put(_path(job_id), dict(changes), etag=etag).document)
+
+    def patch(self, job_id: str, *, etag: str = "", **changes: Unpack[JobChanges]) -> RemoteJob:
+        """Change settings; members of `crawl_settings` and `metadata` are set, or removed by None.
+
+        With the ETag of a job only that version. Raises VersionProblem.
+        """
+        return parse(RemoteJob, self._requests.patch(_path(job_id), dict(changes), etag=etag).document)
 
     def delete(self, job_id: str) -> None:
         """Delete a job with its executions. Raises TransitionProblem for one that is running."""

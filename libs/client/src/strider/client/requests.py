@@ -29,6 +29,7 @@ from .retries import (
 
 TIMEOUT_SECONDS: Final = 30.0
 """For the whole of one attempt to connect, and for each part of a response."""
+MERGE_PATCH_TYPE: Final = "application/merge-patch+json"
 PROBLEM_TYPE: Final = "application/problem+json"
 _SHOWN_CHARACTERS: Final = 200
 _STANDARD_MEMBERS: Final = frozenset({"type", "title", "status", "detail"})
@@ -95,6 +96,11 @@ class ApiRequests:
     def put(self, path: str, body: Mapping[str, Any], *, etag: str = "") -> ApiResponse:
         """Change something; only the version of the ETag, where one is given."""
         return self._send("PUT", path, body=body, headers={IF_MATCH: etag} if etag else {})
+
+    def patch(self, path: str, body: Mapping[str, Any], *, etag: str = "") -> ApiResponse:
+        """Change members by a JSON Merge Patch; only the version of the ETag, where one is given."""
+        headers = {"Content-Type": MERGE_PATCH_TYPE} | ({IF_MATCH: etag} if etag else {})
+        return self._send("PATCH", path, body=body, headers=headers)
 
     def delete(self, path: str, *, etag: str = "") -> None:
         """Delete something."""

@@ -23,7 +23,8 @@ NO_RETRY: Final = RetryPolicy(
 
 RETRIED_STATUSES: Final = frozenset({502, 503, 504})
 """No server behind a proxy, or a dependency that does not respond now."""
-REPEATABLE_METHODS: Final = frozenset({"GET", "HEAD", "PUT", "DELETE"})
+REPEATABLE_METHODS: Final = frozenset({"GET", "HEAD", "PUT", "PATCH", "DELETE"})
+"""A PATCH is a merge patch here: sent again, it changes nothing more."""
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 IF_MATCH: Final = "If-Match"
 RETRY_AFTER: Final = "Retry-After"

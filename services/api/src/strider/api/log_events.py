@@ -25,7 +25,8 @@ SOURCE_EVENTS_WAIT: Final = warning(
     "Events about sources cannot be read or handled now; they are read again when the dependency responds.",
 )
 SOURCE_EVENT_INVALID: Final = warning(
-    "Source event invalid", "A message in the stream of source events is no event; it was skipped."
+    "Source event invalid",
+    "An event about a source cannot be applied, for the reason that it names; it was skipped.",
 )
 RESPONSE_NOT_KEPT: Final = warning(
     "Response not kept",

@@ -26,6 +26,7 @@ from .idempotency import (
     scope_of,
     write_record,
 )
+from .merge_patch import MERGE_PATCH_TYPE, merge_patch
 from .queries import DECISION_COLUMNS, SqlQuery, decisions_query, page_query, pages_query
 from .runs import (
     RUN_COMMANDS,
@@ -51,7 +52,10 @@ from .seeds import (
 from .serializers import decision_view, page_view
 from .source_manager import (
     IMPORTED_FROM,
+    MAX_EVENT_BYTES,
     SOURCE_MANAGER,
+    EventFault,
+    InvalidEventError,
     InvalidListingError,
     RemoteSource,
     SourceEvent,
@@ -77,11 +81,15 @@ __all__ = [
     "IMPORTED_FROM",
     "KEY_PATTERN",
     "MAX_CURSOR_CHARACTERS",
+    "MAX_EVENT_BYTES",
+    "MERGE_PATCH_TYPE",
     "RUN_COMMANDS",
     "SOURCE_MANAGER",
+    "EventFault",
     "FrontierRun",
     "InvalidBodyError",
     "InvalidCursorError",
+    "InvalidEventError",
     "InvalidFilterError",
     "InvalidListingError",
     "KeptResponse",
@@ -109,6 +117,7 @@ __all__ = [
     "is_known",
     "kept_response",
     "key_filter",
+    "merge_patch",
     "open_run",
     "page_query",
     "page_view",

@@ -18,6 +18,7 @@ from fastapi import FastAPI, Request, Security
 from fastapi.routing import APIRoute, iter_route_contexts
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from strider.api.core import MERGE_PATCH_TYPE
 from strider.runtime.access_tokens import Caller, Role, TokenFault, TokenRefused, verify_token
 
 from .problem_details import ProblemError
@@ -118,7 +119,9 @@ def check_roles(app: FastAPI) -> None:
 
 
 def require_json(request: Request) -> None:
-    """Refuse a body that does not say that it is JSON."""
+    """Refuse a body that does not say that it is JSON; of a PATCH also JSON Merge Patch."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise ProblemError(415, "send JSON, with `Content-Type: application/json`")
+    if kind == "application/json" or (kind == MERGE_PATCH_TYPE and request.method == "PATCH"):
+        return
+    headers = {"Accept-Patch": f"{MERGE_PATCH_TYPE}, application/json"} if request.method == "PATCH" else None
+    raise ProblemError(415, "send JSON, with `Content-Type: application/json`", headers=headers)

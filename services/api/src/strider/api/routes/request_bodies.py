@@ -67,14 +67,16 @@ async def refuse_fields(request: Request, *, limit: int = 64 * 1024) -> None:
         raise ProblemError(422, "the body has no fields here; send {} or nothing")
 
 
-def body_schema(model: type[RequestDocument], examples: Mapping[str, Any]) -> dict[str, Any]:
+def body_schema(
+    model: type[RequestDocument], examples: Mapping[str, Any], *, kinds: Sequence[str] = ("application/json",)
+) -> dict[str, Any]:
     """Return the description of a body, for the OpenAPI document."""
     schema = model.model_json_schema(by_alias=True)
     shown = {name: {"value": value} for name, value in examples.items()}
     return {
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": schema, "examples": shown}},
+            "content": {kind: {"schema": schema, "examples": shown} for kind in kinds},
         }
     }
 

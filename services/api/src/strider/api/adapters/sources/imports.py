@@ -14,6 +14,9 @@ from typing import Any, Final, Protocol
 from strider.api.core import (
     IMPORTED_FROM,
     SOURCE_MANAGER,
+    EventFault,
+    InvalidEventError,
+    InvalidListingError,
     RemoteSource,
     SourceEvent,
     SourceEventKind,
@@ -32,6 +35,7 @@ from strider.jobs.sources.models import (
 )
 from strider.jobs.sources.sync import SourceSync
 from strider.politeness import ProtectHeaders, refuse_clear_values
+from strider.storage.errors import StoreRejected
 
 PAGE: Final = 500
 MAX_ATTEMPTS: Final = 5
@@ -70,7 +74,7 @@ class SourceManager(Protocol):
         """Return all sources, and the faults of items that are none."""
 
     async def source(self, source_id: str) -> RemoteSource | None:
-        """Return one source; None where there is none."""
+        """Return one source; None where there is none. Raises InvalidListingError."""
 
 
 class SourceImports:
@@ -131,23 +135,44 @@ class SourceImports:
         """Bring a source and its jobs to their present state; the event says only that there is a change.
 
         Without a source-manager the event itself enables or disables a source, unless that was changed later
-        than the event happened.
+        than the event happened. Raises Unavailable, and InvalidEventError for what can never be applied.
         """
         if self._manager is not None:
-            await self._import_one(event.source_id, self._manager)
+            step = await self._import_one(event.source_id, self._manager)
+            if step is not None and step.action is ImportAction.SKIP:
+                raise InvalidEventError(EventFault.BAD_SOURCE, step.detail)
         else:
             await self._switch(event)
-        await self._sync.align(event.source_id)
+        planned = await self._sync.plan_for(event.source_id)
+        for before, after in zip(planned, await self._sync.apply(planned), strict=True):
+            if after.action is not before.action:
+                raise InvalidEventError(
+                    EventFault.BAD_SOURCE, f"{before.action} {before.job_id}: {after.detail}"
+                )
 
-    async def _import_one(self, source_id: str, manager: SourceManager) -> None:
-        remote, stored = await manager.source(source_id), await self._store.get(source_id)
+    async def _import_one(self, source_id: str, manager: SourceManager) -> ImportStep | None:
+        """Store what a source-manager has of a source; return what was done, None for nothing."""
         step = None
-        if remote is not None and remote.source_id == source_id:
-            step = self._difference(remote, stored)
-        elif stored is not None and stored.enabled and remote is None:
-            step = _gone(stored)
-        if step is not None:
-            await self._stored(step)
+        for _ in range(MAX_ATTEMPTS):  # a person may change the source meanwhile
+            try:
+                remote = await manager.source(source_id)
+            except InvalidListingError as failure:
+                raise InvalidEventError(EventFault.BAD_SOURCE, str(failure)) from failure
+            stored = await self._store.get(source_id)
+            step = None
+            if remote is not None and remote.source_id == source_id:
+                step = self._difference(remote, stored)
+            elif remote is not None:
+                detail = f"the source-manager has another id for it: {remote.source_id[:80]!r}"
+                step = ImportStep(ImportAction.SKIP, source_id, "", detail=detail)
+            elif stored is not None and stored.enabled:
+                step = _gone(stored)
+            if step is None or step.change is None:
+                return step
+            step = await self._stored(step)
+            if step.action is not ImportAction.SKIP:
+                return step
+        return step
 
     async def _switch(self, event: SourceEvent) -> None:
         wanted = {
@@ -202,8 +227,8 @@ class SourceImports:
                 await self._store.add(replace(source, created_at_ms=now_ms))
             else:
                 await self._store.save(source, version=source.version)
-        except (DuplicateSource, StaleSource, UnknownSource) as failure:
-            return replace(step, action=ImportAction.SKIP, detail=str(failure))
+        except (DuplicateSource, StaleSource, UnknownSource, StoreRejected) as failure:
+            return replace(step, action=ImportAction.SKIP, detail=str(failure)[:500])
         self._notify()
         return step
 

@@ -16,12 +16,14 @@ TIMEOUT_SECONDS: Final = 10.0
 MAX_ANSWER_BYTES: Final = 32 * 1024 * 1024
 MAX_PAGES: Final = 1_000
 
-_NOT_FOUND: Final = 404
+_NOT_THERE: Final = frozenset({404, 410})
+_REFUSALS: Final = frozenset(range(400, 500)) - {401, 403, 407, 408, 425, 429}
+"""Statuses of a request that will never succeed."""
 _SUCCESS: Final = range(200, 300)
 
 
 class SourceManagerClient:
-    """Reads sources; every failure is Unavailable, and names what answered how."""
+    """Reads sources; a failure is Unavailable, and names what answered how."""
 
     def __init__(self, url: str, *, token: str = "", timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
@@ -53,17 +55,23 @@ class SourceManagerClient:
         raise Unavailable(DEPENDENCY, f"{self._shown} has more than {MAX_PAGES} pages")
 
     async def source(self, source_id: str) -> RemoteSource | None:
-        """Return one source; None where there is none. Raises Unavailable."""
+        """Return one source; None where there is none.
+
+        Raises Unavailable, and InvalidListingError where what is there, or the response, is no source: a
+        repeat gets the same.
+        """
         path = f"/{quote(source_id, safe='')}"
         status, body = await self._get(f"{self._url}{path}", {})
-        if status == _NOT_FOUND:
+        if status in _NOT_THERE:
             return None
         if status not in _SUCCESS:
+            if status in _REFUSALS:
+                raise InvalidListingError(f"{self._shown}{path} answers {status}")
             raise Unavailable(DEPENDENCY, f"{self._shown}{path} answers {status}")
         try:
             return read_source(body)
         except InvalidListingError as failure:
-            raise Unavailable(DEPENDENCY, f"{self._shown}{path}: {failure}") from failure
+            raise InvalidListingError(f"{self._shown}{path}: {failure}") from failure
 
     async def close(self) -> None:
         """Close its connections."""
@@ -80,6 +88,6 @@ class SourceManagerClient:
                             DEPENDENCY, f"{self._shown} sends more than {MAX_ANSWER_BYTES} bytes"
                         )
                 return response.status_code, bytes(body)
-        except httpx.HTTPError as failure:
+        except (httpx.HTTPError, httpx.InvalidURL) as failure:
             detail = str(failure) or type(failure).__name__
             raise Unavailable(DEPENDENCY, f"{self._shown}: {detail}") from failure

@@ -60,6 +60,7 @@ def build_source_services(
     events = SourceEvents(
         redis,
         imports.on_event,
+        process.metrics,
         stream=settings.source_events.stream,
         consumer=f"api-{uuid4().hex[:12]}",
         clock=process.clock,

@@ -17,14 +17,21 @@ from strider.api.routes.problem_details import ProblemError
 from strider.api.routes.request_bodies import body_schema, read_document, refuse
 from strider.api.routes.response_models import problems
 from strider.contracts.generated.enums import JobState
-from strider.jobs.errors import UnknownJob
-from strider.jobs.models import JobQuery
+from strider.jobs.errors import StaleVersion, UnknownJob
+from strider.jobs.models import Job, JobQuery
 from strider.jobs.ports import JobStore
 from strider.runtime.access_tokens import Caller
 from strider.urls import RefusedUrl
 
 from .problems import etag_of
-from .requests import CHANGE_EXAMPLES, CREATE_EXAMPLES, JobChangeDocument, JobDocument
+from .requests import (
+    CHANGE_EXAMPLES,
+    CREATE_EXAMPLES,
+    PATCH_EXAMPLES,
+    JobChangeDocument,
+    JobDocument,
+    JobPatchDocument,
+)
 from .responses import (
     JobListResponse,
     JobResponse,
@@ -33,6 +40,7 @@ from .responses import (
 )
 
 MAX_ITEMS: Final = 500
+MAX_PATCH_ATTEMPTS: Final = 10
 MAX_ID_CHARACTERS: Final = 300
 CREATED: Final = 201
 
@@ -85,6 +93,7 @@ def job_routes(store: JobStore, rules: JobRules) -> APIRouter:
     _add_lists(router, store)
     _add_creation(router, store, rules)
     _add_record(router, store, rules)
+    _add_patch(router, store, rules)
     return router
 
 
@@ -168,7 +177,10 @@ def _add_record(router: APIRouter, store: JobStore, rules: JobRules) -> None:
     async def change(
         job_id: JobId, request: Request, response: Response, if_match: IfMatch = None
     ) -> JobResponse:
-        """Change settings of a job; what is left out stays as it is. With If-Match: only that version."""
+        """Change settings of a job; what is left out stays as it is, objects are replaced as a whole.
+
+        With If-Match: only that version.
+        """
         version = _version(if_match)
         document = await read_document(request, JobChangeDocument, limit=rules.max_body_bytes)
         url = None if document.url is None else rules.start_url(document.url)
@@ -177,6 +189,47 @@ def _add_record(router: APIRouter, store: JobStore, rules: JobRules) -> None:
         )
         response.headers["ETag"] = etag_of(job.version)
         return job_response(job)
+
+
+def _add_patch(router: APIRouter, store: JobStore, rules: JobRules) -> None:
+    @router.patch(
+        "/api/v1/jobs/{job_id}",
+        responses=problems(401, 403, 404, 409, 412, 413, 415, 422, 503),
+        openapi_extra=body_schema(
+            JobPatchDocument, PATCH_EXAMPLES, kinds=("application/merge-patch+json", "application/json")
+        ),
+    )
+    async def patch(
+        job_id: JobId, request: Request, response: Response, if_match: IfMatch = None
+    ) -> JobResponse:
+        """Change a job by a JSON Merge Patch (RFC 7396): single settings, and single metadata.
+
+        Null stands for the default of a field, and removes a setting. With If-Match: only that version.
+        """
+        version = _version(if_match)
+        document = await read_document(request, JobPatchDocument, limit=rules.max_body_bytes)
+        job = await _patched(store, known_id(job_id), document, rules, version=version)
+        response.headers["ETag"] = etag_of(job.version)
+        return job_response(job)
+
+
+async def _patched(
+    store: JobStore, job_id: str, document: JobPatchDocument, rules: JobRules, *, version: int | None
+) -> Job:
+    """Apply a patch to the present job; one that was changed meanwhile is read again."""
+    url = None if document.url is None else rules.start_url(document.url)
+    for is_last in (*[False] * MAX_PATCH_ATTEMPTS, True):
+        job = await store.get(job_id)
+        if job is None:
+            raise UnknownJob(job_id)
+        job.check_version(version)
+        change = document.to_patch(job, url=url)
+        try:
+            return await store.change(job_id, change, version=job.version, now_ms=await store.now_ms())
+        except StaleVersion:
+            if version is not None or is_last:
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 def job_id_of(subject: str, key: str) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import MISSING, fields
 from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import Field, field_validator
 
-from strider.api.routes.request_bodies import RequestDocument
-from strider.jobs.models import IntervalType, JobChange, NewJob
+from strider.api import core
+from strider.api.routes.request_bodies import RequestDocument, refuse
+from strider.jobs.models import IntervalType, Job, JobChange, NewJob
 
 MAX_URL_CHARACTERS: Final = 4096
 MAX_NAME_CHARACTERS: Final = 200
@@ -38,6 +40,11 @@ CREATE_EXAMPLES: Final = {
         "url": "https://example.com/news",
         "schedule_enabled": False,
     },
+}
+PATCH_EXAMPLES: Final = {
+    "one setting": {"crawl_settings": {"max_depth": 2}},
+    "without one setting": {"crawl_settings": {"max_depth": None}},
+    "without settings": {"crawl_settings": None},
 }
 CHANGE_EXAMPLES: Final = {"twice a day": {"interval_minutes": 12, "interval_type": "hours"}}
 
@@ -105,3 +112,37 @@ class JobChangeDocument(_JobSettings):
         if url is not None:
             change["url"] = url
         return cast("JobChange", change)  # each name is a field of it
+
+
+class JobPatchDocument(JobChangeDocument):
+    """A JSON Merge Patch (RFC 7396) of a job.
+
+    Members of `crawl_settings` and `metadata` are set, those that are null removed; null in place of a field
+    stands for its default.
+    """
+
+    def to_patch(self, job: Job, *, url: str | None) -> JobChange:
+        """Return the change of a job; raises ProblemError for an object that becomes too large."""
+        values: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set}
+        if "url" in values and values["url"] is None:
+            raise refuse(("url", "it cannot be removed"))
+        change = self.to_change(url=url)
+        for name in _OBJECTS & values.keys():
+            merged = {} if values[name] is None else core.merge_patch(getattr(job, name), values[name])
+            try:
+                change[name] = _require_small(merged) or {}  # type: ignore[literal-required]  # each is a field
+            except ValueError as failure:
+                raise refuse((name, str(failure))) from failure
+        for name in values.keys() & _DEFAULTS.keys():
+            if values[name] is None:
+                change[name] = _DEFAULTS[name]  # type: ignore[literal-required]  # likewise
+        return change
+
+
+_OBJECTS: Final = frozenset({"crawl_settings", "metadata"})
+_DEFAULTS: Final[dict[str, Any]] = {
+    each.name: each.default
+    for each in fields(NewJob)
+    if each.name in JobPatchDocument.model_fields and each.default not in {MISSING, None}
+}
+"""What null stands for, of the fields whose default is a value."""
