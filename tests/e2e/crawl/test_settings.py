@@ -155,3 +155,22 @@ def test_a_setting_that_cannot_be_is_wrong_usage(
     assert ended.err.startswith("strider: ")
     assert name in ended.err
     assert "Traceback" not in ended.err
+
+
+async def test_a_crawl_has_the_settings_of_a_file(tmp_path: Path) -> None:
+    """An option comes before them."""
+    file = tmp_path / "spec.json"
+    file.write_text('{"exclude": ["*/b*"], "max_depth": 1, "headers": {"X-Team": "news"}}')
+    plays = {"/": sends(page("/a", "/b")), "/a": sends(page("/c")), "/c": sends(page())}
+    async with serve_hostile(plays) as server:
+        options = ("--allow-private", "--delay", "0", "-q", "--spec", str(file))
+        whole, short = tmp_path / "whole.jsonl", tmp_path / "short.jsonl"
+        ends = [
+            await asyncio.to_thread(run, server.url("/"), *options, "-o", str(whole)),
+            await asyncio.to_thread(run, server.url("/"), *options, "--max-depth", "0", "-o", str(short)),
+        ]
+
+    assert [each.code for each in ends] == [0, 0], ends[0].err
+    reasons = {urlsplit(line["url"]).path: line["reason"] for line in lines_of(whole)}
+    assert reasons == {"/": "", "/a": "", "/b": "out_of_scope", "/c": "too_deep"}
+    assert [line["outcome"] for line in lines_of(short) if not line["reason"]] == ["page"]

@@ -18,15 +18,15 @@ import pytest
 
 from strider.api import log_events
 from strider.api.adapters.live_logs import KEPT_ENTRIES
-from strider.client import StriderClient
-from strider.runtime.access_tokens import Role
+from strider.client import ClientOptions, StriderClient
+from strider.runtime.access_tokens import Caller, Role, issue_token
 from strider.runtime.clocks import SystemClock
 from strider.storage.keys import RUN_LOG
 from strider.storage.objects import ObjectOptions, open_object_store
 from strider.storage.redis import Redis
 from strider.storage.run_logs.archive import RunLogArchive
 from strider.storage.run_logs.redis_log import RedisRunLogs
-from strider.testing.callers import AUTH_SETTINGS, access_token, bearer
+from strider.testing.callers import AUTH_SETTINGS, JWT_SECRET, access_token, bearer
 from tests.figures import record_figure
 from tests.integration.api.streams import RUN, STREAM, ServerSentEvent, a_line, stream_of
 from tests.integration.examples.processes import ServiceProcess
@@ -430,12 +430,14 @@ async def test_logs_and_streams_need_a_token(api: LogApi) -> None:
 async def test_the_client_library_follows_a_log_over_a_killed_api(
     api: LogApi, logs: RedisRunLogs, tmp_path: Path
 ) -> None:
-    """As `strider jobs logs -f` does; then its file has the same lines."""
+    """As `strider jobs logs -f` does, with a token that has expired; then its file has the same lines."""
     await logs.write([a_line(number) for number in range(20)])
     token = access_token(Role.USER)
 
+    expired = issue_token(JWT_SECRET, Caller("tests", Role.USER), now_seconds=1e9, lifetime_seconds=300)
+
     def follow() -> list[int]:
-        with StriderClient(api.url, token) as client:
+        with StriderClient("", options=ClientOptions(api.url, expired, renew=lambda: token)) as client:
             return [line["number"] for line in client.logs.follow("news")]
 
     following = asyncio.create_task(asyncio.to_thread(follow))

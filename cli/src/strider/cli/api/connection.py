@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 URL_VARIABLE: Final = "STRIDER_API_URL"
 TOKEN_VARIABLE: Final = "STRIDER_API_CLIENT_TOKEN"  # noqa: S105  # the name of a variable
 TOKEN_SECONDS: Final = 300
-"""Longest time of a command that follows a list."""
+"""Lifetime of a token of the local stack; a command that takes longer makes another one."""
 API: Final = Server("The API", "--url", URL_VARIABLE, "api", ("http", "https"))
 
 
@@ -45,14 +45,16 @@ def open_api(
         ApiUnreachable,
         AuthenticationProblem,
         ClientError,
+        ClientOptions,
         RequestProblem,
         StriderClient,
         TransitionProblem,
     )
 
-    address, secret = _address_and_token(url, token)
+    address, secret, is_own_stack = _address_and_token(url, token)
+    access = ClientOptions(address, secret, renew=local_stack_token if is_own_stack else None)
     try:
-        with StriderClient(address, secret) as client:
+        with StriderClient("", options=access) as client:
             yield client
     except ApiUnreachable as failure:
         fail(f"{failure}; is it running? Check with: strider doctor", CommandExit.UNAVAILABLE)
@@ -70,7 +72,8 @@ def open_api(
         raise typer.Exit(CommandExit.INTERRUPTED) from None
 
 
-def _address_and_token(url: str, token: str) -> tuple[str, str]:
+def _address_and_token(url: str, token: str) -> tuple[str, str, bool]:
+    """Return address and token, and whether the token is that of the local stack, and can be renewed."""
     own_address = find_address(API)
     address = url or os.environ.get(URL_VARIABLE, "") or own_address
     if not address:
@@ -79,7 +82,9 @@ def _address_and_token(url: str, token: str) -> tuple[str, str]:
             CommandExit.USAGE,
         )
     given = token or os.environ.get(TOKEN_VARIABLE, "")
-    return address, given or (local_stack_token() if address == own_address else "")
+    if given or address != own_address:
+        return address, given, False
+    return address, local_stack_token(), True
 
 
 def local_stack_token() -> str:

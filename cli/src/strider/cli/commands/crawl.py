@@ -112,6 +112,12 @@ HostPatience = Annotated[
 IgnoreRobots = Annotated[
     bool, typer.Option("--ignore-robots", help="Ignore robots.txt. Only for sites of your own.")
 ]
+SpecFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--spec", metavar="FILE", help="Settings as JSON (*.json) or YAML; options that are given come first."
+    ),
+]
 Resume = Annotated[
     Path | None, typer.Option(help="State file; where it exists, the crawl continues from it.")
 ]
@@ -124,7 +130,9 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress an
 
 @app.command()
 def crawl(  # noqa: PLR0917  # options, which are given by name
+    context: typer.Context,
     urls: Urls = None,
+    spec_file: SpecFile = None,
     output: Output = None,
     form: Form = None,
     from_file: FromFile = None,
@@ -155,8 +163,18 @@ def crawl(  # noqa: PLR0917  # options, which are given by name
 ) -> None:
     """Crawl from start URLs in this process, without servers, and write one line per URL."""
     given = locals()
+    del given["context"]
+    given["named"] = _named(context)
     gc.disable()  # the import of all services creates much and drops nothing; the crawl enables it again
     # --help waits for no service's libraries.
     from strider.cli.crawl.options import CrawlOptions, run  # noqa: PLC0415
 
     raise typer.Exit(run(CrawlOptions.from_arguments(given)))
+
+
+def _named(context: typer.Context) -> frozenset[str]:
+    """Return the options that were given."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return frozenset(
+        name for name, source in sources.items() if source is not None and source.name != "DEFAULT"
+    )

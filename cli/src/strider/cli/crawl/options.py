@@ -25,7 +25,6 @@ from strider.cli.fetch.settings import (
 from strider.cli.output import fail, warn
 from strider.cli.typed_urls import announce
 from strider.contracts.generated.enums import ExtractionLevel
-from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.fetcher.adapters.http.tls import make_tls_context
 from strider.fetcher.settings import FetcherSettings
 from strider.messaging.errors import StartRefused
@@ -40,6 +39,7 @@ from .personal_headers import protect_personal_headers
 from .progress import needs_contact
 from .request import BadCrawlRequest, make_request, parse_listed_seed, parse_seed
 from .services import ServiceConfig
+from .spec_options import make_crawl_spec
 
 MAX_HEADER_BYTES: Final = 8 * 1024
 
@@ -81,6 +81,10 @@ class CrawlOptions:
     only_pages: bool = False
     as_json: bool = False
     is_quiet: bool = False
+    spec_file: Path | None = None
+    """Settings of the crawl spec, for what no option names."""
+    named: frozenset[str] = frozenset()
+    """Options that were given, and have no default value."""
 
     @classmethod
     def from_arguments(cls, given: Mapping[str, Any]) -> CrawlOptions:
@@ -112,9 +116,8 @@ def plan_crawl(options: CrawlOptions) -> CrawlPlan:
     if not seeds and (options.urls or options.from_file):
         raise BadCrawlRequest("the input contains no URL")
     keys = services.fetcher.headers.key.get_secret_value()
-    spec, decrypt_header = protect_personal_headers(
-        _crawl_spec(options, settings), seeds, keys=keys, resume=options.resume
-    )
+    spec = make_crawl_spec(options, settings, headers=parse_headers(options.headers))
+    spec, decrypt_header = protect_personal_headers(spec, seeds, keys=keys, resume=options.resume)
     request = make_request(seeds, spec)
     if needs_contact(request, settings):
         raise BadCrawlRequest(NO_CONTACT)
@@ -134,27 +137,6 @@ def plan_crawl(options: CrawlOptions) -> CrawlPlan:
 def _format_of(output: Path | None) -> str:
     """Return the format for the name of an output: CSV for .csv, else JSON lines."""
     return "csv" if output is not None and output.suffix.lower() == ".csv" else "jsonl"
-
-
-def _crawl_spec(options: CrawlOptions, settings: CrawlSettings) -> CrawlSpecDeclared:
-    return CrawlSpecDeclared(
-        crawl_spec_id="",
-        scope=options.scope,
-        include=options.include,
-        exclude=options.exclude,
-        max_depth=options.max_depth,
-        max_pages=options.max_pages,
-        max_bytes=options.max_bytes,
-        max_pages_per_host=options.max_pages_per_host,
-        max_pages_per_domain=options.max_pages_per_domain,
-        delay_seconds=settings.host_delay_seconds,
-        max_in_flight_per_group=options.per_host,
-        request_timeout_seconds=options.timeout_seconds,
-        host_patience_seconds=options.host_patience_seconds,
-        respect_robots=settings.respect_robots and not options.ignore_robots,
-        extraction=options.extract,
-        headers=parse_headers(options.headers),
-    )
 
 
 def _settings(options: CrawlOptions, crawl: CrawlSettings) -> CrawlSettings:

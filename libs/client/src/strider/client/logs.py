@@ -44,9 +44,10 @@ class LogsApi:
     def follow(self, job_id: str, *, run: str | None = None, after: str = "") -> Iterator[dict[str, Any]]:
         """Yield the lines behind an id, then new ones, until the run has ended; each line once.
 
-        A lost connection is opened again, and the stream continues. Raises ApiUnreachable where that fails.
+        A stream that was lost, or that the server has ended for now, is opened again after a wait, and
+        continues. Raises ApiUnreachable where that fails for more than a minute.
         """
-        failures = 0
+        failures, endings = 0, 0
         while True:
             try:
                 headers = {LAST_EVENT_ID: after} if after else {}
@@ -57,8 +58,11 @@ class LogsApi:
                             return
                         if event.name != "log":
                             break  # the server asks to connect again
+                        endings = 0
                         after, run = event.event_id, str(event.data["execution_id"])
                         yield dict(event.data)
+                endings += 1
+                self._requests.wait_to_continue(endings)
             except StreamInterrupted as failure:
                 failures += 1
                 self._requests.wait_for_retry(failure, failures)

@@ -22,6 +22,7 @@ from .retries import (
     IF_MATCH,
     MAX_RETRY_AFTER_SECONDS,
     RETRY_AFTER,
+    STREAM_RETRY,
     is_repeatable,
     is_temporary,
     retry_after_seconds,
@@ -43,6 +44,8 @@ class ClientOptions:
 
     url: str
     token: str = field(default="", repr=False)
+    renew: Callable[[], str] | None = None
+    """Returns a new token; called where the API refuses the one in use. None: the token stays."""
     timeout_seconds: float = TIMEOUT_SECONDS
     retry: RetryPolicy = CLIENT_RETRY
     transport: httpx.BaseTransport | None = None
@@ -73,9 +76,9 @@ class ApiRequests:
 
     def __init__(self, options: ClientOptions) -> None:
         self._options = options
+        self._token = options.token
         self._http = httpx.Client(
             base_url=_base_url(options.url),
-            headers={"Authorization": f"Bearer {options.token}"} if options.token else {},
             timeout=options.timeout_seconds,
             transport=options.transport,
             trust_env=False,  # a proxy for pages, or a password in .netrc, is not meant for the API
@@ -114,7 +117,7 @@ class ApiRequests:
         given = {name: value for name, value in (params or {}).items() if value is not None}
         request = self._http.build_request("GET", path, params=given, headers=dict(headers or {}))
         try:
-            response = self._http.send(request, stream=True)
+            response = self._send_authorized(request, is_stream=True)
             try:
                 if is_temporary(response.status_code, response.headers, has_key=False):
                     response.read()
@@ -131,10 +134,14 @@ class ApiRequests:
 
     def wait_for_retry(self, failure: StreamInterrupted, failures: int) -> None:
         """Wait before a stream is opened again; raises ApiUnreachable after too many failures in a row."""
-        wait = self._options.retry.wait_seconds(failures, self._options.chance)
+        wait = STREAM_RETRY.wait_seconds(failures, self._options.chance)
         if wait is None:
             raise ApiUnreachable(failure.url, failure.reason, attempts=failures) from failure
         self._options.sleep(wait)
+
+    def wait_to_continue(self, times: int) -> None:
+        """Wait before a stream is opened again that the server has ended so many times in a row."""
+        self._options.sleep(STREAM_RETRY.base_seconds(times))
 
     def _send(
         self,
@@ -149,12 +156,27 @@ class ApiRequests:
         request = self._http.build_request(method, path, params=given, json=body, headers=dict(headers or {}))
         return _read(self._send_repeatedly(request))
 
+    def _send_authorized(self, request: httpx.Request, *, is_stream: bool = False) -> httpx.Response:
+        """Send a request with the token; where that is refused, and another one can be had, once more."""
+        self._authorize(request)
+        response = self._http.send(request, stream=is_stream)
+        if response.status_code != httpx.codes.UNAUTHORIZED or self._options.renew is None:
+            return response
+        response.close()
+        self._token = self._options.renew()
+        self._authorize(request)
+        return self._http.send(request, stream=is_stream)
+
+    def _authorize(self, request: httpx.Request) -> None:
+        if self._token:
+            request.headers["Authorization"] = f"Bearer {self._token}"
+
     def _send_repeatedly(self, request: httpx.Request) -> httpx.Response:
         attempt = 0
         while True:
             attempt += 1
             try:
-                response = self._http.send(request)
+                response = self._send_authorized(request)
             except httpx.TransportError as failure:
                 reason = _reason(failure, self._options.timeout_seconds)
                 was_sent, least_seconds = not isinstance(failure, _NOT_SENT), 0.0

@@ -1,8 +1,8 @@
 """Retries: the requests that may be sent again, and the waits before. Pure.
 
-A request may be sent again where a second one changes nothing that the first has not: GET, PUT and DELETE,
-and a POST with an Idempotency-Key. A PUT with If-Match is repeated only where the connection could not be
-opened: had the first one arrived, the second would be refused as stale.
+A request may be sent again where a second one changes nothing that the first has not: GET, PUT, PATCH and
+DELETE, and a POST with an Idempotency-Key. One with If-Match is repeated only where the connection could not
+be opened: had the first one arrived, the second would be refused as stale.
 """
 
 from __future__ import annotations
@@ -16,6 +16,11 @@ CLIENT_RETRY: Final = RetryPolicy(
     retries=4, first_seconds=0.5, factor=2, cap_seconds=8, jitter_seconds=0.5, deadline_seconds=60
 )
 """0.5, 1, 2, 4 s, and a random half second."""
+
+STREAM_RETRY: Final = RetryPolicy(
+    retries=12, first_seconds=0.5, factor=2, cap_seconds=8, jitter_seconds=0.5, deadline_seconds=60
+)
+"""Of a stream that is followed: for more than a minute, in which an API starts again."""
 
 NO_RETRY: Final = RetryPolicy(
     retries=0, first_seconds=1, factor=1, cap_seconds=1, jitter_seconds=0, deadline_seconds=60

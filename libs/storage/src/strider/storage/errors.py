@@ -4,6 +4,7 @@
     ├── StoreRejected      it refused a command (a constraint, a type, a script): a bug of ours
     ├── ObjectMissing      nothing is stored under this reference (any more)
     ├── ObjectCorrupt      the stored content is not what was put
+    ├── ObjectChanged      another content has this name meanwhile
     ├── ObjectTooLarge     larger than the caller's limit
     └── MigrationFailed    the tables cannot be migrated; the message says why
         └── InvalidMigrationRequest   a revision, title or column that was named cannot be used
@@ -40,6 +41,10 @@ class ObjectMissing(StoreFailure):
 
 class ObjectCorrupt(StoreFailure):
     """The content does not match the hash in its reference."""
+
+
+class ObjectChanged(StoreFailure):
+    """The object of a name is no longer the version that was asked for."""
 
 
 class ObjectTooLarge(StoreFailure):

@@ -34,7 +34,7 @@ from strider.messaging.errors import StartRefused, Unavailable
 from strider.messaging.ports import Clock
 from strider.runtime.settings.base import ObjectStoreSettings
 
-from .errors import ObjectCorrupt, ObjectMissing, ObjectTooLarge, StoreRejected
+from .errors import ObjectChanged, ObjectCorrupt, ObjectMissing, ObjectTooLarge, StoreRejected
 
 DEPENDENCY: Final = "objects"
 
@@ -142,6 +142,23 @@ class DeadLetterObjectStore:
         except (exceptions.BaseError, OSError) as failure:
             raise _translate_error(failure) from failure
 
+    async def get_named_range(
+        self, name: str, *, start: int, end: int, version: str = ""
+    ) -> tuple[bytes, str]:
+        """Return the bytes from `start` up to `end` of the object of a name, and its version.
+
+        Raises ObjectMissing where there is none, and ObjectChanged where it has another version.
+        """
+        options: dict[str, Any] = {"range": (start, end)} | ({"if_match": version} if version else {})
+        try:
+            return await self._call(_read_range, self._store, name, options=options)
+        except exceptions.PreconditionError as failure:
+            raise ObjectChanged(f"{name} was replaced meanwhile") from failure
+        except (exceptions.NotFoundError, FileNotFoundError) as failure:
+            raise ObjectMissing(f"no object {name}") from failure
+        except (exceptions.BaseError, OSError) as failure:
+            raise _translate_error(failure) from failure
+
     async def delete_older(self, prefix: str, *, than: datetime) -> int:
         """Delete the objects below a prefix that were stored before a time; return how many."""
         deleted = 0
@@ -225,6 +242,11 @@ def _read(store: Any, reference: str, *, max_bytes: int) -> bytes:
     if result.meta["size"] > max_bytes:
         raise ObjectTooLarge(f"{reference} has {result.meta['size']} bytes, the limit is {max_bytes}")
     return bytes(result.bytes())
+
+
+def _read_range(store: Any, name: str, *, options: Any) -> tuple[bytes, str]:
+    result = obstore.get(store, name, options=options)
+    return bytes(result.bytes()), str(result.meta["e_tag"] or "")
 
 
 def _translate_error(failure: Exception) -> Exception:

@@ -2,25 +2,31 @@
 
     run-logs/<first two of the hash>/<sha-256 of the run>.jsonl.gz
 
-The name follows from the run. A line of JSON about the run, then one for each entry. Writing is repeatable:
-what is archived already stays, and entries after its last position are added.
+The name follows from the run. Writing is repeatable: what is archived already stays, and entries after its
+last position are added. A reader gets the blocks that it needs, and holds one at a time.
 """
 
 from __future__ import annotations
 
 import asyncio
-import gzip
-import json
-import zlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, Final, Protocol
+from typing import Final, Protocol, TypeVar
 
-from strider.storage.errors import ObjectCorrupt, ObjectMissing
+from strider.storage.errors import ObjectChanged, ObjectMissing
 
-from .models import LogEntry, LogPage, LogState, LogSummary, entry_of_document, position_key
+from .archive_format import (
+    ArchiveBlock,
+    ArchivedLog,
+    ArchiveHead,
+    decode_archive,
+    decode_block,
+    decode_head,
+    encode_archive,
+)
+from .models import LogEntry, LogPage, LogState, LogSummary, position_key
 
 PREFIX: Final = "run-logs"
 
@@ -28,11 +34,15 @@ MAX_ARCHIVED_LINES: Final = 20_000
 """Lines of one archive; of a longer log the last ones."""
 
 MAX_OBJECT_BYTES: Final = 32 * 1024 * 1024
-MAX_PLAIN_BYTES: Final = 192 * 1024 * 1024
-"""Largest decompressed archive: as many lines as it may have, of the length that they may have."""
+HEAD_BYTES: Final = 16 * 1024
+"""What is read first; enough for the head of nearly every archive."""
+MAX_HEAD_BYTES: Final = 1024 * 1024
+MAX_ATTEMPTS: Final = 5
+"""Of a reader, where the archive is replaced meanwhile."""
 
-_CONCURRENT_READS: Final = 2
-_GZIP_FORMAT: Final = 16 + zlib.MAX_WBITS
+_CONCURRENT_READS: Final = 4
+
+T = TypeVar("T")
 
 
 class NamedObjects(Protocol):
@@ -44,30 +54,66 @@ class NamedObjects(Protocol):
     async def get_named(self, name: str, *, max_bytes: int) -> bytes:
         """Return an object; raises ObjectMissing, Unavailable."""
 
+    async def get_named_range(
+        self, name: str, *, start: int, end: int, version: str = ""
+    ) -> tuple[bytes, str]:
+        """Return some bytes of an object, and its version.
+
+        Raises ObjectMissing, Unavailable, and ObjectChanged where it has another version.
+        """
+
     async def delete_older(self, prefix: str, *, than: datetime) -> int:
         """Delete what was stored before a time; returns the number. May raise Unavailable."""
 
 
 @dataclass(frozen=True, slots=True)
-class ArchivedLog:
-    """The archived log of a run."""
+class _OpenedArchive:
+    """An archive of which some blocks are read."""
 
-    job_id: str
-    run: str
-    archived_at: str
-    entries: Sequence[LogEntry]
+    objects: NamedObjects
+    name: str
+    version: str
+    head: ArchiveHead
+    entries: Sequence[LogEntry] | None = None
+    """All entries, of an archive in the earlier form."""
 
-    def summary(self) -> LogSummary:
-        """Return what is archived."""
-        first, last = (self.entries[place].line.ts if self.entries else "" for place in (0, -1))
-        return LogSummary(self.job_id, self.run, LogState.ARCHIVED, len(self.entries), first, last)
+    async def block(self, block: ArchiveBlock) -> Sequence[LogEntry]:
+        """Return the entries of a block."""
+        if self.entries is not None:
+            return self.entries
+        content, _ = await self.objects.get_named_range(
+            self.name, start=block.start, end=block.end, version=self.version
+        )
+        return await asyncio.to_thread(decode_block, content)
 
-    def page(self, *, after: str, count: int) -> LogPage:
+    async def entries_after(self, position: str) -> AsyncIterator[LogEntry]:
+        """Yield the entries after a position."""
+        place = position_key(position)
+        for block in self.head.blocks:
+            if position_key(block.last) > place:
+                for entry in await self.block(block):
+                    if position_key(entry.position) > place:
+                        yield entry
+
+    async def page(self, *, after: str, count: int) -> LogPage:
         """Return up to `count` entries after a position."""
-        behind = [each for each in self.entries if position_key(each.position) > position_key(after)]
-        entries = behind[:count]
+        entries: list[LogEntry] = []
+        end = position_key(self.head.blocks[-1].last) if self.head.blocks else (0, 0)
+        async for entry in self.entries_after(after):
+            entries.append(entry)
+            if len(entries) == count:
+                break
         position = entries[-1].position if entries else after
-        return LogPage(entries, position, is_last=len(behind) <= count, state=LogState.ARCHIVED)
+        return LogPage(entries, position, is_last=position_key(position) >= end, state=LogState.ARCHIVED)
+
+    async def tail(self, count: int) -> list[LogEntry]:
+        """Return the last entries, oldest first."""
+        found: list[LogEntry] = []
+        for block in reversed(self.head.blocks):
+            if len(found) >= count:
+                break
+            found = [*await self.block(block), *found]
+        return found[-count:]
 
 
 class RunLogArchive:
@@ -92,17 +138,72 @@ class RunLogArchive:
         await self._objects.put_named(object_name(run), await asyncio.to_thread(encode_archive, whole))
 
     async def load(self, run: str) -> ArchivedLog | None:
-        """Return the archive of a run; None where there is none. Raises Unavailable."""
+        """Return the whole archive of a run, to add to it; None where there is none. Raises Unavailable."""
         async with self._reads:  # each may take some MB
-            try:
-                content = await self._objects.get_named(object_name(run), max_bytes=MAX_OBJECT_BYTES)
-            except ObjectMissing:
-                return None
-            return await asyncio.to_thread(decode_archive, content)
+            return await self._load(run)
+
+    async def page(self, run: str, *, after: str, count: int) -> LogPage | None:
+        """Return up to `count` entries after a position; None without an archive. Raises Unavailable."""
+        return await self._read(run, lambda archive: archive.page(after=after, count=count))
+
+    async def summary(self, run: str) -> LogSummary | None:
+        """Return what is archived of a run; None where that is nothing. Raises Unavailable."""
+
+        async def read(archive: _OpenedArchive) -> LogSummary:
+            return archive.head.summary
+
+        return await self._read(run, read)
+
+    async def tail(self, run: str, *, count: int) -> list[LogEntry]:
+        """Return the last entries of a run, oldest first. Raises Unavailable."""
+        return await self._read(run, lambda archive: archive.tail(count)) or []
 
     async def delete_older(self, than: datetime) -> int:
         """Delete archives that were written before a time; return how many."""
         return await self._objects.delete_older(PREFIX, than=than)
+
+    async def _read(self, run: str, read: Callable[[_OpenedArchive], Awaitable[T]]) -> T | None:
+        """Read from an archive, again where it was replaced meanwhile."""
+        for attempt in range(1, MAX_ATTEMPTS + 1):
+            try:
+                async with self._reads:
+                    archive = await self._open(run)
+                    return None if archive is None else await read(archive)
+            except ObjectChanged:
+                if attempt == MAX_ATTEMPTS:
+                    raise
+        return None
+
+    async def _open(self, run: str) -> _OpenedArchive | None:
+        name, size = object_name(run), HEAD_BYTES
+        while True:
+            try:
+                content, version = await self._objects.get_named_range(name, start=0, end=size)
+            except ObjectMissing:
+                return None
+            try:
+                head = decode_head(content)
+            except EOFError:
+                if len(content) < size or size >= MAX_HEAD_BYTES:
+                    head = None  # a head that is cut off, or none: read as a whole, it is refused
+                else:
+                    size = MAX_HEAD_BYTES
+                    continue
+            if head is not None:
+                return _OpenedArchive(self._objects, name, version, head)
+            whole = await self._load(run)
+            return (
+                None
+                if whole is None
+                else _OpenedArchive(self._objects, name, version, _head_of(whole), whole.entries)
+            )
+
+    async def _load(self, run: str) -> ArchivedLog | None:
+        try:
+            content = await self._objects.get_named(object_name(run), max_bytes=MAX_OBJECT_BYTES)
+        except ObjectMissing:
+            return None
+        return await asyncio.to_thread(decode_archive, content)
 
 
 def object_name(run: str) -> str:
@@ -111,20 +212,9 @@ def object_name(run: str) -> str:
     return f"{PREFIX}/{digest[:2]}/{digest}.jsonl.gz"
 
 
-def encode_archive(log: ArchivedLog) -> bytes:
-    """Return the object of a log; equal logs have equal objects."""
-    head = {"job_id": log.job_id, "run": log.run, "archived_at": log.archived_at, "lines": len(log.entries)}
-    lines = [head, *(entry.document() for entry in log.entries)]
-    return gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode(), mtime=0)
-
-
-def decode_archive(content: bytes) -> ArchivedLog:
-    """Return the log of an object; raises ObjectCorrupt where it is none."""
-    try:
-        plain = zlib.decompressobj(_GZIP_FORMAT).decompress(content, MAX_PLAIN_BYTES)
-        head, *lines = (json.loads(line) for line in plain.splitlines())
-        entries = [entry_of_document(line) for line in lines]
-        fields: dict[str, Any] = {name: str(head[name]) for name in ("job_id", "run", "archived_at")}
-    except (zlib.error, ValueError, KeyError, TypeError, AttributeError) as failure:
-        raise ObjectCorrupt(f"the archive of a run's log cannot be read: {failure}") from failure
-    return ArchivedLog(**fields, entries=entries)
+def _head_of(log: ArchivedLog) -> ArchiveHead:
+    """Return the head of a log in the earlier form, as if it were one block."""
+    entries = log.entries
+    first, last = (entries[place].line.ts if entries else "" for place in (0, -1))
+    summary = LogSummary(log.job_id, log.run, LogState.ARCHIVED, len(entries), first, last)
+    return ArchiveHead(summary, [ArchiveBlock(0, 0, entries[-1].position, len(entries))] if entries else [])

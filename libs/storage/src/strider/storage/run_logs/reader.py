@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from .archive import ArchivedLog, RunLogArchive
+from .archive import RunLogArchive
 from .models import BEGINNING, LogEntry, LogFilter, LogPage, LogSummary
 from .redis_log import PAGE_LINES, RedisRunLogs
 
@@ -22,24 +22,21 @@ class RunLogReader:
         page = await self._logs.read(run, after=after, count=count)
         if page is not None:
             return page
-        archived = await self._archived(run)
-        return None if archived is None else archived.page(after=after, count=count)
+        return None if self._archive is None else await self._archive.page(run, after=after, count=count)
 
     async def summary(self, run: str) -> LogSummary | None:
         """Return what is stored of a run; None where that is nothing."""
         summary = await self._logs.summary(run)
         if summary is not None:
             return summary
-        archived = await self._archived(run)
-        return None if archived is None else archived.summary()
+        return None if self._archive is None else await self._archive.summary(run)
 
     async def tail(self, run: str, *, count: int) -> list[LogEntry]:
         """Return the last lines, oldest first."""
         entries = await self._logs.tail(run, count=count)
         if entries:
             return entries
-        archived = await self._archived(run)
-        return [] if archived is None else list(archived.entries[-count:])
+        return [] if self._archive is None else await self._archive.tail(run, count=count)
 
     async def runs_of(self, job_id: str) -> list[str]:
         """Return the last runs of a job that have or had lines, the latest first."""
@@ -81,6 +78,3 @@ class RunLogReader:
             if page.is_last:
                 return
             after = page.position
-
-    async def _archived(self, run: str) -> ArchivedLog | None:
-        return None if self._archive is None else await self._archive.load(run)
