@@ -172,5 +172,5 @@ async def test_a_crawl_has_the_settings_of_a_file(tmp_path: Path) -> None:
 
     assert [each.code for each in ends] == [0, 0], ends[0].err
     reasons = {urlsplit(line["url"]).path: line["reason"] for line in lines_of(whole)}
-    assert reasons == {"/": "", "/a": "", "/b": "out_of_scope", "/c": "too_deep"}
+    assert reasons == {"/": "", "/a": "", "/b": "excluded", "/c": "too_deep"}
     assert [line["outcome"] for line in lines_of(short) if not line["reason"]] == ["page"]

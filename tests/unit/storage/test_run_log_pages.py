@@ -28,12 +28,9 @@ def entries_of(count: int, *, note: str = "") -> list[LogEntry]:
     found = []
     for number in range(count):
         fields = {"job_id": "news", "execution_id": RUN, "ts": f"t{number}", "level": "info", "event": "E"}
-        text = json.dumps({**fields, "service": "parser", "note": f"{number} {note}"})
-        found.append(
-            LogEntry(
-                f"{1_700_000_000_000 + number}-0", JobLogLine("news", f"t{number}", "info", "E", text, RUN)
-            )
-        )
+        text = json.dumps({**fields, "service": "parser", "note": note or incompressible(number)})
+        line = JobLogLine("news", f"t{number}", "info", "E", text, RUN)
+        found.append(LogEntry(f"{1_700_000_000_000 + number}-0", line))
     return found
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from strider.cli.api.job_views import commands_text
-from strider.cli.connections import STACK_HINT, Server, at_source, find_address
+from strider.cli.connections import POSTGRES, STACK_HINT, Server, at_source, find_address
 from strider.cli.exit_codes import CommandExit
 from strider.cli.output import fail
 
@@ -70,6 +70,15 @@ def open_api(
         fail(at_source(f"{'--url' if url else URL_VARIABLE}: {failure}"), CommandExit.USAGE)
     except KeyboardInterrupt:
         raise typer.Exit(CommandExit.INTERRUPTED) from None
+
+
+def uses_api(url: str, dsn: str) -> bool:
+    """Whether a command that can do without the API goes through it; what is named is before the stack."""
+    if dsn:
+        return False
+    if url or os.environ.get(URL_VARIABLE):
+        return True
+    return not os.environ.get(POSTGRES.variable) and bool(find_address(API))
 
 
 def _address_and_token(url: str, token: str) -> tuple[str, str, bool]:

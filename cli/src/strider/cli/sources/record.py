@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from strider.cli.connections import (
     POSTGRES,
@@ -26,13 +27,14 @@ from strider.cli.seeds.credentials import find_credentials
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import SourceSaved
+from strider.crawl.sources.documents import changed_source
 from strider.jobs.ports import JobStore
 from strider.jobs.postgres import PostgresJobStore
 from strider.jobs.sources.editing import SourceEditor
 from strider.jobs.sources.models import MAX_LISTED, SourcePosition, SourceQuery, UnknownSource
 from strider.jobs.sources.publication import SourcePublication
 from strider.jobs.sources.store import PostgresSourceStore
-from strider.jobs.sources.sync import SourceSync
+from strider.jobs.sources.sync import SourceSync, SyncStep
 from strider.localstack.plan.endpoints import common_settings
 from strider.messaging.errors import Unavailable
 from strider.messaging.kafka import KafkaBus
@@ -67,6 +69,44 @@ class SourceRecord:
             found += page
             query = replace(query, after=SourcePosition(page[-1].created_at_ms, page[-1].source_id))
         return sorted(found, key=lambda source: (source.name, source.source_id))
+
+    async def add(self, document: Mapping[str, Any]) -> SourceSaved:
+        """Add a source."""
+        return await self.editor.add(document, by=self.user)
+
+    async def change(
+        self, source_id: str, document: Mapping[str, Any], *, version: int | None = None
+    ) -> SourceSaved:
+        """Change fields of a source, None for the default; its jobs follow."""
+        saved = await self.editor.change(
+            source_id,
+            lambda stored: changed_source(stored, document, allow_private=self.editor.allow_private),
+            by=self.user,
+            versions=None if version is None else {version},
+        )
+        if "enabled" in document:
+            await self.sync.align(saved.source_id)
+        return saved
+
+    async def switch(self, source_id: str, *, is_enabled: bool) -> SourceSaved:
+        """Enable or disable a source; its jobs follow."""
+        saved = await self.editor.change(
+            source_id, lambda stored: replace(stored, enabled=is_enabled), by=self.user
+        )
+        await self.sync.align(saved.source_id)
+        return saved
+
+    async def remove(self, source_id: str, *, is_forced: bool) -> None:
+        """Remove a source."""
+        await self.editor.remove(source_id, is_forced=is_forced)
+
+    async def plan_sync(self) -> Sequence[SyncStep]:
+        """Return how jobs differ from sources."""
+        return await self.sync.plan()
+
+    async def apply_sync(self, steps: Iterable[SyncStep]) -> Sequence[SyncStep]:
+        """Apply differences; return what was done."""
+        return await self.sync.apply(steps)
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Client of the HTTP API: jobs, executions, scheduler.
+"""Client of the HTTP API: jobs, executions, sources, logs, scheduler.
 
 from strider.client import StriderClient
 
@@ -33,6 +33,9 @@ from .models import (
     RemoteMove,
     RemoteRebalance,
     RemoteSlot,
+    RemoteSource,
+    RemoteSync,
+    RemoteSyncStep,
 )
 from .requests import ClientOptions
 
@@ -54,6 +57,9 @@ __all__ = [
     "RemoteMove",
     "RemoteRebalance",
     "RemoteSlot",
+    "RemoteSource",
+    "RemoteSync",
+    "RemoteSyncStep",
     "RequestProblem",
     "ServerProblem",
     "StriderClient",

@@ -9,6 +9,7 @@ from .jobs import JobsApi
 from .logs import LogsApi
 from .requests import ApiRequests, ClientOptions
 from .scheduling import SchedulerApi
+from .sources import SourcesApi
 
 
 class StriderClient:
@@ -23,6 +24,7 @@ class StriderClient:
         self.jobs = JobsApi(self.requests)
         self.logs = LogsApi(self.requests)
         self.scheduler = SchedulerApi(self.requests)
+        self.sources = SourcesApi(self.requests)
 
     def __enter__(self) -> Self:
         return self

@@ -170,3 +170,40 @@ class RemoteRebalance(RemoteObject):
     score_before: float
     score_after: float
     applied: int
+
+
+class RemoteSource(RemoteObject):
+    """A source; its further fields are those of docs/sources.md."""
+
+    id: str
+    name: str
+    url: str
+    enabled: bool
+    version: int
+    created_at: AwareDatetime
+    updated_at: AwareDatetime
+    updated_by: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def etag(self) -> str:
+        """The ETag of this version, for a change that must meet no other one."""
+        return f'"{self.version}"'
+
+
+class RemoteSyncStep(RemoteObject):
+    """One difference between sources and jobs, or between a source-manager and the sources."""
+
+    action: str
+    source_id: str
+    source: str
+    job_id: str = ""
+    detail: str = ""
+
+
+class RemoteSync(RemoteObject):
+    """Differences; they were applied, unless it was a dry run."""
+
+    dry_run: bool
+    counts: dict[str, int]
+    steps: tuple[RemoteSyncStep, ...]
