@@ -142,7 +142,7 @@ def set_by_crawl_command() -> set[str]:
     return {
         found
         for field in fields(CrawlOptions)
-        if field.name not in {"urls", "from_file", "resume", "output"}
+        if field.name not in {"urls", "from_file", "resume", "output", "spec_file", "named"}
         for value in other_values(getattr(asked, field.name), field.name)
         for found in changed(spec, plan_crawl(replace(asked, **{field.name: value})).request.spec)
     }

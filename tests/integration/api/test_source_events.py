@@ -90,7 +90,7 @@ async def test_a_failure_of_ours_is_counted_and_ends_nothing(redis: Redis, strea
 
 
 @pytest.mark.req("S1.2.22", part="Redis away and back, its stream deleted")
-async def test_events_go_on_when_redis_is_back(redis: Redis, redis_url: str, stream: str) -> None:
+async def test_events_continue_when_redis_is_back(redis: Redis, redis_url: str, stream: str) -> None:
     """Also where the stream was deleted meanwhile, with its group."""
     handler, address = Handler(), urlsplit(redis_url)
     async with faulty_tcp_proxy(address.hostname or "", address.port or 6379) as (wire, port):

@@ -69,7 +69,7 @@ async def test_a_key_is_refused_for_another_request(
 async def test_a_key_is_refused_for_another_version_or_resource(
     world: World, client: httpx.AsyncClient
 ) -> None:
-    """Else a repeat with another If-Match, or of another path, would be told that it was done."""
+    """Else another If-Match, or another path, would get the response to the first request."""
     new = {"name": "Example", "url": "https://example.org/"}
     place = (await client.post("/api/v1/sources", json=new)).headers["location"]
     first = await post(client, {}, path=f"{place}/disable", more={"If-Match": '"1"'})

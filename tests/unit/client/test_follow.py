@@ -73,7 +73,7 @@ def test_a_stream_continues_behind_its_last_line() -> None:
     assert min(server.waits) >= STREAM_RETRY.first_seconds
 
 
-def test_a_server_that_ends_each_stream_at_once_is_asked_less_and_less_often() -> None:
+def test_streams_that_end_at_once_are_opened_less_and_less_often() -> None:
     """Also one that has no lines for hours: it responds, so that the client does not give up."""
     server = Server(*[stream(("closing", 0))] * 20, *[stream()] * 20, stream(("log", 1), ("end", 1)))
 

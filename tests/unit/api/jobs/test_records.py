@@ -354,7 +354,7 @@ async def test_a_merge_patch_that_cannot_be_changes_nothing(
     assert (await client.get(f"/api/v1/jobs/{job['id']}")).json() == job
 
 
-async def test_a_merge_patch_says_what_it_is(client: httpx.AsyncClient) -> None:
+async def test_a_merge_patch_has_a_content_type(client: httpx.AsyncClient) -> None:
     job = (await created(client))["id"]
 
     responses = [

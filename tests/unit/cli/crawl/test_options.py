@@ -76,8 +76,8 @@ def test_options_come_before_the_file_and_the_file_before_the_defaults(tmp_path:
     """An option that was given with its default value was given, too."""
     spec = request_of(
         tmp_path,
-        "max_depth: 2\nmax_pages: 7\nscope: domain\nuse_cookies: true\nextraction: records\ndelay_seconds: 5\n"
-        "headers: {Accept-Language: de, X-Team: a}\nuser_agent: file/1\n",
+        "max_depth: 2\nmax_pages: 7\nscope: domain\nuse_cookies: true\nextraction: records\n"
+        "delay_seconds: 5\nheaders: {Accept-Language: de, X-Team: a}\nuser_agent: file/1\n",
         *(
             "--max-depth",
             "3",

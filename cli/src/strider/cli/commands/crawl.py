@@ -162,9 +162,7 @@ def crawl(  # noqa: PLR0917  # options, which are given by name
     is_quiet: Quiet = False,
 ) -> None:
     """Crawl from start URLs in this process, without servers, and write one line per URL."""
-    given = locals()
-    del given["context"]
-    given["named"] = _named(context)
+    given = {**locals(), "named": _named(context)}
     gc.disable()  # the import of all services creates much and drops nothing; the crawl enables it again
     # --help waits for no service's libraries.
     from strider.cli.crawl.options import CrawlOptions, run  # noqa: PLC0415

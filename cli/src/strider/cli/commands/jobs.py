@@ -5,6 +5,7 @@ The commands are requests to the HTTP API.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -40,6 +41,12 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Create, list, change and command jobs; list their runs.")
 
 MAX_LISTED: Final = 10_000
+
+_CHANGED: Final = (
+    *("url", "source", "name", "every", "once", "adaptive", "max_retries", "retry_wait", "settings", "unset"),
+    *("metadata", "unset_metadata", "is_replacing"),
+)
+"""Options of `edit` that change a job."""
 
 Job = Annotated[
     str, typer.Argument(metavar="JOB", help="Id or name of a job; 6 characters of its id will do.")
@@ -157,7 +164,7 @@ def edit(  # noqa: PLR0917  # as above
     adaptive: Adaptive = None,
     max_retries: MaxRetries = None,
     retry_wait: RetryWait = "",
-    setting: Setting = None,
+    settings: Setting = None,
     unset: Unset = None,
     metadata: Metadata = None,
     unset_metadata: UnsetMetadata = None,
@@ -170,27 +177,8 @@ def edit(  # noqa: PLR0917  # as above
     as_json: AsJson = False,
 ) -> None:
     """Change settings of a job; what is not given stays as it is, also single settings and metadata."""
-    fields = _settings(
-        source=source,
-        name=name,
-        every=every,
-        once=once,
-        adaptive=adaptive,
-        max_retries=max_retries,
-        retry_wait=retry_wait,
-        settings=setting or (),
-        unset=unset or (),
-        metadata=metadata or (),
-        unset_metadata=unset_metadata or (),
-    )
-    if is_replacing:
-        if unset or unset_metadata:
-            fail("--replace removes what is not given; leave out --unset", CommandExit.USAGE)
-        fields = {"crawl_settings": {}, "metadata": {}, **fields}
-    if url:
-        fields["url"] = url
-    if not fields:
-        fail("nothing to change is given; see: strider jobs edit --help", CommandExit.USAGE)
+    given = locals()
+    fields = _changes({name: given[name] for name in _CHANGED})
     with open_api(api_url, token, options={**OPTION_OF_FIELD, "url": "--start"}) as api:
         etag = f'"{version}"' if version is not None else ""
         change = api.jobs.change if is_replacing else api.jobs.patch
@@ -276,6 +264,21 @@ def runs(
 
 def _full_name(job: RemoteJob) -> str:
     return f"{job.id} ({job.name})" if job.name else job.id
+
+
+def _changes(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the changed fields of the options of `edit`."""
+    rest = {name: value for name, value in given.items() if name not in {"url", "is_replacing"}}
+    fields = _settings(**{name: value for name, value in rest.items() if value is not None})
+    if given["url"]:
+        fields["url"] = given["url"]
+    if given["is_replacing"]:
+        if given["unset"] or given["unset_metadata"]:
+            fail("--replace removes what is not given; leave out --unset", CommandExit.USAGE)
+        fields = {"crawl_settings": {}, "metadata": {}, **fields}
+    if not fields:
+        fail("nothing to change is given; see: strider jobs edit --help", CommandExit.USAGE)
+    return fields
 
 
 def _settings(**given: Any) -> dict[str, Any]:

@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a command reaches the sources, as its options have it."""
+    """Options that decide how a command reaches the sources."""
 
     api_url: str
     token: str

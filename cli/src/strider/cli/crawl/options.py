@@ -23,15 +23,21 @@ from strider.cli.fetch.settings import (
     setting_overrides,
 )
 from strider.cli.output import fail, warn
+from strider.cli.seeds.spec_files import InvalidSettings, read_spec_file
 from strider.cli.typed_urls import announce
 from strider.contracts.generated.enums import ExtractionLevel
+from strider.contracts.generated.events import CrawlSpecDeclared
+from strider.contracts.specs.crawl_specs import SpecLayer, combine_layers
+from strider.contracts.specs.fields import conflict_fault
 from strider.fetcher.adapters.http.tls import make_tls_context
 from strider.fetcher.settings import FetcherSettings
 from strider.messaging.errors import StartRefused
 from strider.parser.adapters.workers.config import check_site_parsers
 from strider.parser.settings import ParserSettings
+from strider.politeness import header_fault
 from strider.runtime.settings.base import CrawlSettings
 from strider.runtime.settings.loader import SettingsError, load_settings
+from strider.urls import spec_scope_fault
 from strider.validator.settings import ValidatorSettings
 
 from .command import CrawlPlan, run_plan
@@ -39,12 +45,29 @@ from .personal_headers import protect_personal_headers
 from .progress import needs_contact
 from .request import BadCrawlRequest, make_request, parse_listed_seed, parse_seed
 from .services import ServiceConfig
-from .spec_options import make_crawl_spec
 
 MAX_HEADER_BYTES: Final = 8 * 1024
 
 _TOKEN_CHARACTERS: Final = frozenset("!#$%&'*+-.^_`|~")
 _CONNECTION_HEADERS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+OPTION_OF_FIELD: Final[Mapping[str, str]] = {
+    "scope": "scope",
+    "include": "include",
+    "exclude": "exclude",
+    "max_depth": "max_depth",
+    "max_pages": "max_pages",
+    "max_bytes": "max_bytes",
+    "max_pages_per_host": "max_pages_per_host",
+    "max_pages_per_domain": "max_pages_per_domain",
+    "delay_seconds": "delay_seconds",
+    "max_in_flight_per_group": "per_host",
+    "request_timeout_seconds": "timeout_seconds",
+    "host_patience_seconds": "host_patience_seconds",
+    "respect_robots": "ignore_robots",
+    "extraction": "extract",
+}
+"""Field of a crawl spec → option of the command that decides it."""
+
 _LISTS: Final = frozenset({"urls", "include", "exclude", "headers"})
 
 
@@ -91,6 +114,8 @@ class CrawlOptions:
         """Return the options of the command's arguments: lists as tuples, enum members as their words."""
         values: dict[str, Any] = {}
         for name, value in given.items():
+            if name == "context":
+                continue
             if isinstance(value, list) or name in _LISTS:
                 values[name] = tuple(value or ())
             else:
@@ -116,7 +141,7 @@ def plan_crawl(options: CrawlOptions) -> CrawlPlan:
     if not seeds and (options.urls or options.from_file):
         raise BadCrawlRequest("the input contains no URL")
     keys = services.fetcher.headers.key.get_secret_value()
-    spec = make_crawl_spec(options, settings, headers=parse_headers(options.headers))
+    spec = _crawl_spec(options, settings, headers=parse_headers(options.headers))
     spec, decrypt_header = protect_personal_headers(spec, seeds, keys=keys, resume=options.resume)
     request = make_request(seeds, spec)
     if needs_contact(request, settings):
@@ -137,6 +162,49 @@ def plan_crawl(options: CrawlOptions) -> CrawlPlan:
 def _format_of(output: Path | None) -> str:
     """Return the format for the name of an output: CSV for .csv, else JSON lines."""
     return "csv" if output is not None and output.suffix.lower() == ".csv" else "jsonl"
+
+
+def _crawl_spec(
+    options: CrawlOptions, settings: CrawlSettings, *, headers: Mapping[str, str]
+) -> CrawlSpecDeclared:
+    """Return the crawl spec of a crawl; raises BadCrawlRequest."""
+    from_file = {} if options.spec_file is None else _file_settings(options.spec_file)
+    defaults = _option_values(options, settings)
+    given = {name: value for name, value in defaults.items() if OPTION_OF_FIELD[name] in options.named}
+    if "user_agent" in options.named:
+        from_file.pop("user_agent", None)  # the option decides for all requests
+    layers = (
+        ("defaults", defaults),
+        ("--spec", from_file),
+        ("options", given),
+        ("--header", {"headers": headers}),
+    )
+    spec = combine_layers([SpecLayer(name, values) for name, values in layers]).spec
+    if options.spec_file is not None:
+        _check_spec(spec, options.spec_file)
+    return spec
+
+
+def _option_values(options: CrawlOptions, settings: CrawlSettings) -> dict[str, Any]:
+    """Return the fields that options decide, with their values or defaults."""
+    values = {name: getattr(options, option) for name, option in OPTION_OF_FIELD.items()}
+    robots = settings.respect_robots and not options.ignore_robots
+    return values | {"delay_seconds": settings.host_delay_seconds, "respect_robots": robots}
+
+
+def _file_settings(path: Path) -> dict[str, Any]:
+    try:
+        return read_spec_file(path, option="--spec")
+    except InvalidSettings as failure:
+        text = str(failure)
+        raise BadCrawlRequest(text if text.startswith("--spec") else f"--spec {text}") from failure
+
+
+def _check_spec(spec: CrawlSpecDeclared, path: Path) -> None:
+    if spec.continuous:
+        raise BadCrawlRequest(f"--spec {path}: continuous: a crawl in one process ends; leave it out")
+    if fault := spec_scope_fault(spec) or header_fault(spec.headers) or conflict_fault(spec):
+        raise BadCrawlRequest(f"--spec {path}: {fault}")
 
 
 def _settings(options: CrawlOptions, crawl: CrawlSettings) -> CrawlSettings:

@@ -35,7 +35,7 @@ MAX_ARCHIVED_LINES: Final = 20_000
 
 MAX_OBJECT_BYTES: Final = 32 * 1024 * 1024
 HEAD_BYTES: Final = 16 * 1024
-"""What is read first; enough for the head of nearly every archive."""
+"""Bytes that are read first; enough for the head of nearly every archive."""
 MAX_HEAD_BYTES: Final = 1024 * 1024
 MAX_ATTEMPTS: Final = 5
 """Of a reader, where the archive is replaced meanwhile."""

@@ -25,7 +25,7 @@ BLOCK_LINES: Final = 200
 BLOCK_BYTES: Final = 256 * 1024
 """Of the lines of a block, unless it has one line alone."""
 MAX_BLOCK_BYTES: Final = 2 * 1024 * 1024
-"""What is decompressed of a block, or of a head, at most."""
+"""Most bytes that are decompressed of a block, or of a head."""
 MAX_PLAIN_BYTES: Final = 192 * 1024 * 1024
 """Largest decompressed archive: as many lines as it may have, of the length that they may have."""
 

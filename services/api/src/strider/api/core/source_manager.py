@@ -56,7 +56,7 @@ class EventFault(StrEnum):
     BAD_ID = "bad_id"
     BAD_TIME = "bad_time"
     BAD_SOURCE = "bad_source"
-    """What the source-manager has of the source cannot be stored, or no job can follow from it."""
+    """The source of the source-manager cannot be stored, or no job can follow from it."""
     FAILED = "failed"
     """Its handling failed; a fault of ours."""
 
@@ -90,7 +90,7 @@ class SourceEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteSource:
+class ImportedSource:
     """A source as a source-manager has it, in our fields."""
 
     source_id: str
@@ -110,7 +110,7 @@ def read_list(body: bytes) -> tuple[list[Any], str]:
     raise InvalidListingError(f"expected a list, or an object with one of {', '.join(_LISTS)}")
 
 
-def read_source(body: bytes) -> RemoteSource:
+def read_source(body: bytes) -> ImportedSource:
     """Return one source; raises InvalidListingError."""
     value = _json(body)
     if isinstance(value, dict) and isinstance(inner := value.get("source"), dict):
@@ -118,7 +118,7 @@ def read_source(body: bytes) -> RemoteSource:
     return remote_source(value)
 
 
-def remote_source(item: Any) -> RemoteSource:
+def remote_source(item: Any) -> ImportedSource:
     """Return an item of a list in our fields; raises InvalidListingError."""
     if not isinstance(item, dict):
         raise InvalidListingError("a source is not an object")
@@ -136,7 +136,7 @@ def remote_source(item: Any) -> RemoteSource:
         document["max_depth"] = most if depth < least else min(depth, most)
     metadata = document.get("metadata")
     document["metadata"] = {**(metadata if isinstance(metadata, dict) else {}), IMPORTED_FROM: SOURCE_MANAGER}
-    return RemoteSource(str(source_id).strip(), document)
+    return ImportedSource(str(source_id).strip(), document)
 
 
 def read_event(fields: Mapping[str, str], *, added_ms: int, now_ms: int) -> SourceEvent:

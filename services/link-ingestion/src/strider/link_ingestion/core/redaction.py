@@ -29,7 +29,7 @@ _AFTER_JSON_NAME: Final = re.compile(r"(?:[\\\"\s]|(?<=\\)[nrt])*+:(?:(?<=[\\\"\
 """Of a name in Avro's binary form, so that the port of a URL is no value."""
 _AFTER_TEXT_NAME: Final = re.compile(r"(?:[\\\"'\s]|(?<=\\)[nrt])*+:")
 _LISTED: Final = re.compile(r"\\*[\"']\s*,")
-"""What follows the name in `["Cookie", "…"]`."""
+"""Text behind the name in `["Cookie", "…"]`."""
 _ENCRYPTED: Final = re.compile(r"(?:\s|\\+[nrt])*\\*\"([^\"\\]*)\\*\"")
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'{}\\]*")
 _NO_OBJECT: Final = re.compile(r"(?:[\\\"'\s]|(?<=\\)[nrt])*+[^{]")

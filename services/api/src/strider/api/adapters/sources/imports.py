@@ -15,9 +15,9 @@ from strider.api.core import (
     IMPORTED_FROM,
     SOURCE_MANAGER,
     EventFault,
+    ImportedSource,
     InvalidEventError,
     InvalidListingError,
-    RemoteSource,
     SourceEvent,
     SourceEventKind,
     sync_view,
@@ -70,10 +70,10 @@ class ImportStep:
 class SourceManager(Protocol):
     """The sources of a source-manager; may raise Unavailable."""
 
-    async def sources(self) -> tuple[list[RemoteSource], list[str]]:
+    async def sources(self) -> tuple[list[ImportedSource], list[str]]:
         """Return all sources, and the faults of items that are none."""
 
-    async def source(self, source_id: str) -> RemoteSource | None:
+    async def source(self, source_id: str) -> ImportedSource | None:
         """Return one source; None where there is none. Raises InvalidListingError."""
 
 
@@ -198,7 +198,7 @@ class SourceImports:
             self._notify()
             return
 
-    def _difference(self, remote: RemoteSource, stored: SourceSaved | None) -> ImportStep | None:
+    def _difference(self, remote: ImportedSource, stored: SourceSaved | None) -> ImportStep | None:
         """Return what the record lacks of a source; None where nothing."""
         name = str(remote.document.get("name", ""))[:200]
         try:

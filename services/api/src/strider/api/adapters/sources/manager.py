@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import httpx
 
-from strider.api.core import InvalidListingError, RemoteSource, read_list, read_source, remote_source
+from strider.api.core import ImportedSource, InvalidListingError, read_list, read_source, remote_source
 from strider.messaging.errors import Unavailable
 
 DEPENDENCY: Final = "source-manager"
@@ -32,9 +32,9 @@ class SourceManagerClient:
         """Without user and password."""
         self._client = httpx.AsyncClient(headers=headers, timeout=timeout_seconds, trust_env=False)
 
-    async def sources(self) -> tuple[list[RemoteSource], list[str]]:
+    async def sources(self) -> tuple[list[ImportedSource], list[str]]:
         """Return all sources, and the faults of items that are none. Raises Unavailable."""
-        found: list[RemoteSource] = []
+        found: list[ImportedSource] = []
         faults: list[str] = []
         cursor = ""
         for _ in range(MAX_PAGES):
@@ -54,7 +54,7 @@ class SourceManagerClient:
                 return found, faults
         raise Unavailable(DEPENDENCY, f"{self._shown} has more than {MAX_PAGES} pages")
 
-    async def source(self, source_id: str) -> RemoteSource | None:
+    async def source(self, source_id: str) -> ImportedSource | None:
         """Return one source; None where there is none.
 
         Raises Unavailable, and InvalidListingError where what is there, or the response, is no source: a

@@ -65,13 +65,7 @@ def build_source_services(
         consumer=f"api-{uuid4().hex[:12]}",
         clock=process.clock,
     )
-    editor = SourceEditor(
-        store,
-        now_ms,
-        settings.allow_private,
-        protect_headers,
-        publication.notify,
-    )
+    editor = SourceEditor(store, now_ms, settings.allow_private, protect_headers, publication.notify)
     return SourceServices(
         SourceParts(editor, imports, sync.align),
         (publication.run, *((events.run,) if settings.source_events.enabled else ())),

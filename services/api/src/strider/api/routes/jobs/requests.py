@@ -114,6 +114,15 @@ class JobChangeDocument(_JobSettings):
         return cast("JobChange", change)  # each name is a field of it
 
 
+_OBJECTS: Final = frozenset({"crawl_settings", "metadata"})
+_DEFAULTS: Final[dict[str, Any]] = {
+    each.name: each.default
+    for each in fields(NewJob)
+    if each.name in JobChangeDocument.model_fields and each.default not in {MISSING, None}
+}
+"""Default values that null stands for."""
+
+
 class JobPatchDocument(JobChangeDocument):
     """A JSON Merge Patch (RFC 7396) of a job.
 
@@ -137,12 +146,3 @@ class JobPatchDocument(JobChangeDocument):
             if values[name] is None:
                 change[name] = _DEFAULTS[name]  # type: ignore[literal-required]  # likewise
         return change
-
-
-_OBJECTS: Final = frozenset({"crawl_settings", "metadata"})
-_DEFAULTS: Final[dict[str, Any]] = {
-    each.name: each.default
-    for each in fields(NewJob)
-    if each.name in JobPatchDocument.model_fields and each.default not in {MISSING, None}
-}
-"""What null stands for, of the fields whose default is a value."""
