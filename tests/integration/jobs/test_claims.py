@@ -185,7 +185,7 @@ async def test_a_cancelled_run_is_shown_until_it_has_ended(store: PostgresJobSto
 async def test_a_cancelled_execution_that_may_be_launched_has_its_run_cancelled(
     store: PostgresJobStore,
 ) -> None:
-    """Nobody knows whether the process died before or after it had published the run."""
+    """It is unknown whether the process died before or after it had published the run."""
     made = await _create(store)
     (launch,) = await store.claim_due(now_ms=NOW_MS, limit=10, token="dead")
     await store.act(made.job_id, JobAction.CANCEL, now_ms=NOW_MS)

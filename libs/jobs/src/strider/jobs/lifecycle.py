@@ -23,13 +23,8 @@ FARTHEST_RUN_MS: Final = 2 * RETRY_CAP_SECONDS * 1000
 _ON_SCHEDULE: Final = frozenset({JobState.PENDING, JobState.SCHEDULED, JobState.RUNNING})
 
 
-def create_job(
-    new: NewJob, job_id: str, *, loads: Sequence[float], now_ms: int, execution_count: int = 0
-) -> Job:
-    """Return a new job: due at once if it runs once, else scheduled in the least loaded slot.
-
-    `execution_count` is that of a deleted job with this id, whose numbers are not used again.
-    """
+def create_job(new: NewJob, job_id: str, *, loads: Sequence[float], now_ms: int) -> Job:
+    """Return a new job: due at once if it runs once, else scheduled in the least loaded slot."""
     job = Job(
         job_id=job_id,
         source_id=new.source_id,
@@ -53,7 +48,7 @@ def create_job(
         max_retries=new.max_retries,
         retry_backoff_seconds=new.retry_backoff_seconds,
         current_retry_count=0,
-        execution_count=execution_count,
+        execution_count=0,
         last_run_at_ms=None,
         error_message="",
         crawl_settings=new.crawl_settings,

@@ -293,7 +293,7 @@ def test_a_job_that_cannot_be_launched_fails_with_a_sentence_and_delays_no_other
             (execution,) = world.store.of(name)
             assert execution.state is ExecutionState.FAILED
             assert part in execution.error_message, execution.error_message
-            # a disabled source may be enabled again, and its jobs go on then
+            # a disabled source may be enabled again, and its jobs run then
             assert world.store.jobs[name].state == ("paused" if name == "disabled" else "failed")
         assert {seed.job_id for seed in world.seeds()} == {"good"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any, Final
 
@@ -68,7 +69,7 @@ class Catalog:
         async def insert(connection: Connection) -> Job:
             loads = await read_loads(connection)
             used = await connection.fetchval(_USED_NUMBERS, job_id) or 0
-            made = create_job(new, job_id, loads=loads, now_ms=now_ms, execution_count=used)
+            made = replace(create_job(new, job_id, loads=loads, now_ms=now_ms), execution_count=used)
             if await insert_job(connection, made):
                 return made
             stored = await connection.fetchrow(GET_JOB, job_id)

@@ -3,7 +3,8 @@
 Fields that are searched are columns; the others are in `settings`, as JSON. A removed source keeps its row,
 so that its id is never given twice and no older record of it counts again.
 
-A source that is enabled or disabled resumes or pauses its jobs in the same transaction, whoever changed it.
+A source that is enabled or disabled resumes or pauses its jobs in the same transaction, also where a
+command or a source-manager has changed it.
 
 What is not published yet is published under a lock of the database, which one process has at a time: two
 processes cannot exchange the order of two versions. A process that was stopped between may still publish an

@@ -1,7 +1,7 @@
 """Jobs that follow from sources: what is to be done, and doing it.
 
 An enabled source with an interval has a job. The job of a disabled source is paused, and resumed when the
-source is enabled again: with the source itself, whoever saves it (`store.py`), or when its run has ended.
+source is enabled again: in the transaction that saves the source (`store.py`), or when its run has ended.
 What is compared here is what is left, such as a job that a person resumed meanwhile. What a person did to a
 job stays: a job that a person paused or cancelled is left alone, as is one that a person created, but for the
 pause of its source. Everything is derived from the present state of source and jobs, so that a repeat, or a

@@ -1,4 +1,4 @@
-"""deleted_jobs, and columns of jobs and job_executions: numbers that are over, pauses, launches."""
+"""deleted_jobs; who paused a job, and how often a run was launched again."""
 
 from strider.storage.migrations.sql_files import run_sql_file
 

@@ -2,7 +2,7 @@
 
 Unavailable, ShardFenced       a dependency is away, or a shard has another owner: all waits
 StoreFailure, ContractError    a store or a schema refuses something: the execution that it concerns is left
-                               for the next time (`log_refusal`), and the others go on
+                               for the next time (`log_refusal`), and the others continue
 StartRefused                   a setting that a person must change: the process ends, and says so
 anything else                  a bug: the process ends, and is started again
 """
@@ -19,7 +19,7 @@ from strider.scheduler import log_events
 from strider.storage.errors import StoreFailure
 
 REFUSALS: Final = (StoreFailure, ContractError)
-"""What one job or source may cause."""
+"""Failures that one job or source may cause."""
 
 _log = logger("scheduler")
 

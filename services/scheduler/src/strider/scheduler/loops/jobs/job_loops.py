@@ -39,46 +39,67 @@ class JobLoops:
         options: SchedulerOptions,
         clock: Clock,
     ) -> None:
-        unclosed = UnclosedRunCheck(
-            ports.store,
-            completion_offsets,
-            run_control=run_control,
-            catch_up=commands.catch_up,
-            launch_again=self._launch_again,
-            shards=options.shards,
-            publisher=publisher,
-            options=options.jobs,
-            meter=ports.meter,
-            clock=clock,
-        )
-        self.completion = JobCompletionLoop(
-            ports.store,
-            ended_runs=ended_runs,
-            run_control=run_control,
-            states=AdaptiveStates(ports.adaptive_states, ports.adaptive_copies),
-            find_source=sources.find,
-            catch_up=commands.catch_up,
-            catch_up_sources=sources.catch_up,
-            owned_shards=owned_shards,
-            shards=options.shards,
-            unclosed=unclosed,
-            publisher=publisher,
-            options=options.jobs,
-            meter=ports.meter,
-            clock=clock,
-        )
-        self.poll = JobPollLoop(
-            ports.store,
-            ports.runs,
-            find_source=sources.find,
-            catch_up_sources=sources.catch_up,
-            is_over=run_control.is_completed,
-            on_launched=self.completion.note_launched,
-            options=options.jobs,
-            meter=ports.meter,
-            clock=clock,
-        )
+        self._ports = ports
+        self._run_control = run_control
+        self._commands = commands
+        self._sources = sources
+        self._publisher = publisher
+        self._options = options
+        self._clock = clock
+        unclosed = self._new_unclosed_check(completion_offsets)
+        self.completion = self._new_completion(ended_runs, owned_shards, unclosed)
+        self.poll = self._new_poll()
         self.upkeep = JobUpkeepLoop(ports.store, options=options.jobs, meter=ports.meter, clock=clock)
+
+    def _new_unclosed_check(self, offsets: CompletionOffsetSource | None) -> UnclosedRunCheck:
+        return UnclosedRunCheck(
+            self._ports.store,
+            offsets,
+            run_control=self._run_control,
+            catch_up=self._commands.catch_up,
+            launch_again=self._launch_again,
+            shards=self._options.shards,
+            publisher=self._publisher,
+            options=self._options.jobs,
+            meter=self._ports.meter,
+            clock=self._clock,
+        )
+
+    def _new_completion(
+        self,
+        ended_runs: EndedRuns,
+        owned_shards: Callable[[], Sequence[OwnedShard]],
+        unclosed: UnclosedRunCheck,
+    ) -> JobCompletionLoop:
+        return JobCompletionLoop(
+            self._ports.store,
+            ended_runs=ended_runs,
+            run_control=self._run_control,
+            states=AdaptiveStates(self._ports.adaptive_states, self._ports.adaptive_copies),
+            find_source=self._sources.find,
+            catch_up=self._commands.catch_up,
+            catch_up_sources=self._sources.catch_up,
+            owned_shards=owned_shards,
+            shards=self._options.shards,
+            unclosed=unclosed,
+            publisher=self._publisher,
+            options=self._options.jobs,
+            meter=self._ports.meter,
+            clock=self._clock,
+        )
+
+    def _new_poll(self) -> JobPollLoop:
+        return JobPollLoop(
+            self._ports.store,
+            self._ports.runs,
+            find_source=self._sources.find,
+            catch_up_sources=self._sources.catch_up,
+            is_over=self._run_control.is_completed,
+            on_launched=self.completion.note_launched,
+            options=self._options.jobs,
+            meter=self._ports.meter,
+            clock=self._clock,
+        )
 
     def _launch_again(self, execution_ids: Iterable[str]) -> None:
         self.poll.launch_again(execution_ids)

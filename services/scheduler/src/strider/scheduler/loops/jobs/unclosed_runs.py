@@ -1,4 +1,4 @@
-"""Find runs of jobs that would never end, launch them again, and fail those that cannot be closed.
+"""Launch runs of jobs again that would never end, and fail those that stay open.
 
 The owner of the shard that proves the end of a run looks after it: one process for each.
 """
