@@ -50,9 +50,7 @@ async def statuses(client: httpx.AsyncClient, asked: list[tuple[str, str]]) -> d
 
 @pytest.mark.req("S3.17.12", "S3.17.13")
 @pytest.mark.req("S3.17.19", part="tokens; no sessions")
-async def test_every_route_needs_its_role(
-    topics: str, start: Start, database: str, redis_url: str
-) -> None:
+async def test_every_route_needs_its_role(topics: str, start: Start, database: str, redis_url: str) -> None:
     """No token: 401. A user may read everything, and an admin do everything: else 403."""
     process = start(topics, database, REDIS_URL=redis_url)
     await asyncio.to_thread(process.wait_for_event, "Service running")
