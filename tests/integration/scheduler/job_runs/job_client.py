@@ -20,7 +20,7 @@ from tests.processes.services import Service
 from tests.processes.waiting import until
 from tests.unit.scheduler.simulation.web import Host, Page
 
-RUN_SECONDS = 120.0
+RUN_SECONDS = 300.0
 """Far more than a run of one page takes."""
 
 

@@ -17,7 +17,7 @@ from .old_executions import OFTEN, OFTEN_COUNT, SELDOM, SELDOM_COUNT
 WAITS: Final = [60, 120, 240, 480, 960, 1920, 3600, 3600]
 """Seconds before each retry, of 60 (C-13: the formula, with 1920)."""
 
-pytestmark = [pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(900)]
 
 
 UNITS: Final = {

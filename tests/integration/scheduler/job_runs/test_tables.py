@@ -12,7 +12,7 @@ from tests.processes.waiting import until
 
 from .job_client import RUN_SECONDS, JobClient, moment
 
-pytestmark = [pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(900)]
 
 
 @pytest.mark.req("S1.19.1", "S1.19.2", "S1.19.3", "S1.19.6")
