@@ -33,7 +33,11 @@ class JobClient:
         self.api = api
         self._postgres = postgres
         url = str(api.events("API listening")[-1]["url"])
-        self.http = httpx.AsyncClient(base_url=url, trust_env=False, timeout=30, headers=bearer())
+        # An idle connection may be closed by the API at the moment of the next request.
+        unshared = httpx.Limits(max_keepalive_connections=0)
+        self.http = httpx.AsyncClient(
+            base_url=url, trust_env=False, timeout=60, headers=bearer(), limits=unshared
+        )
 
     async def close(self) -> None:
         await self.http.aclose()
