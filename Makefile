@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Most tests wait for real servers most of their time: five lanes fill two cores. Fewer need less memory (1.5 GB each).
 LANES := 5
 
-.PHONY: help setup demo demo-kafka test test-fast lint format types contracts lock up down status logs bench extraction faults reliability slow wheels docs clean
+.PHONY: help setup demo demo-kafka test test-fast lint format types contracts cover lock up down status logs bench extraction faults reliability slow wheels docs clean
 
 help: ## explain the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}'
@@ -30,6 +30,9 @@ test: setup ## run every test but the long ones (make faults, make slow), on a r
 
 test-fast: setup ## run only what needs no server: unit and repository tests, seconds
 	$(PYTEST) tests/unit tests/repo -m "not slow" -q
+
+cover: setup ## run the tests without servers, and report the lines that no test runs (ONLY="tests/unit/jobs": of these)
+	$(PYTEST) $(or $(ONLY),tests/unit tests/repo) -m "not slow" -q --cov=strider --cov-report=term-missing:skip-covered $(ARGS)
 
 lint: setup ## check style, format and types
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(MAKE) --no-print-directory types

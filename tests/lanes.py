@@ -7,7 +7,9 @@ from typing import Final
 
 from xdist.scheduler import LoadScopeScheduling
 
-ONE_LANE: Final = frozenset({"tests/e2e", "tests/faults", "tests/integration/insights"})
+ONE_LANE: Final = frozenset(
+    {"tests/e2e", "tests/faults", "tests/integration/insights", "tests/integration/scheduler/job_runs"}
+)
 """Directories whose tests share servers or processes that are costly to start."""
 SLOWEST_FIRST: Final = tuple(
     f"tests/{name}" for name in ("e2e", "integration/localstack", "faults", "integration", "contract")

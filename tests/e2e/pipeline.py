@@ -174,7 +174,11 @@ class Ring:
 
     def produce_seed(self, document: Mapping[str, Any]) -> None:
         """Send a document as a client without the owner's key does."""
-        self._produce("seeds-submitted", json.dumps(document).encode())
+        self.produce_bytes(json.dumps(document).encode())
+
+    def produce_bytes(self, value: bytes) -> None:
+        """Send what such a client has encoded."""
+        self._produce("seeds-submitted", value)
 
     async def events(self, topic: Topic[Any]) -> list[Any]:
         """Read all events of a topic of one partition."""

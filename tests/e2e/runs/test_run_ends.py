@@ -6,6 +6,7 @@ The scheduler is killed in the last second, link-ingestion between its seeds and
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pytest
 
 from strider.api import log_events
@@ -30,6 +32,7 @@ from tests.processes.waiting import until
 SHAPE = SiteShape(hosts=2, pages_per_host=6, has_excluded=True)
 END_SECONDS = 240.0
 ROOT = Path(__file__).parents[3]
+RELEASED = ROOT / "schemas" / "released"
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -115,16 +118,31 @@ async def test_seeds_that_are_waited_for_end_with_their_run(ring: Ring, site: Se
     assert_polite(site, delay_seconds=DELAY_SECONDS)
 
 
+def avro_seed(**fields: Any) -> bytes:
+    """Encode a seed as a client with another Avro library does, by the released schema."""
+    name = "seed-submitted.v4"
+    fingerprint = json.loads((RELEASED / "manifest.json").read_text())[name]["fingerprint"]
+    schema = fastavro.parse_schema(json.loads((RELEASED / f"{name}.avsc").read_text()))
+    body = io.BytesIO()
+    fastavro.schemaless_writer(body, schema, fields)
+    return b"\xc3\x01" + bytes.fromhex(fingerprint) + body.getvalue()
+
+
+@pytest.mark.req("S5.1.4")
 async def test_a_foreign_client_closes_its_run_and_what_comes_later_is_refused(
     ring: Ring, site: ServedSite
 ) -> None:
     """By a document on the topic; the end is on job-events, and Ctrl-C of a wait leaves the run going.
+
+    One of its seeds is JSON, the other one Avro.
 
     The program in docs/operations/control.md reads that end as it stands there.
     """
     reading = await documented_reader(ring, "raw.spring")
     waiting = await strider(ring, "runs", "wait", "raw.spring")
     ring.sow(site, is_owner=False, run="spring", delay=1, scope="listed")
+    other = min(site.plan.pages - {site.plan.seeds[0]})
+    ring.produce_bytes(avro_seed(url=other, execution_id="spring", delay=1.0, scope="listed", max_depth=10))
     await ring.until_asked(site, more=1, seconds=END_SECONDS)
     assert waiting.stderr is not None
     async with asyncio.timeout(END_SECONDS):
@@ -140,8 +158,8 @@ async def test_a_foreign_client_closes_its_run_and_what_comes_later_is_refused(
     read = json.loads(shown)
     assert (read["state_after"], read["pages"], read["bytes"]) == (end["state"], end["pages"], end["bytes"])
     assert read["counts"] == {"accepted": end["accepted"], **end["outcomes"]}
-    assert (read["start_pages"], len(read["start_text_hashes"])) == (1, 1)
-    assert (end["execution_id"], end["accepted"], end["state"]) == ("raw.spring", 1, "completed")
+    assert (read["start_pages"], len(read["start_text_hashes"])) == (2, 2)
+    assert (end["execution_id"], end["accepted"], end["state"]) == ("raw.spring", 2, "completed")
 
     late = f"{site.plan.seeds[0]}?late"
     ring.produce_seed({"url": late, "run": "spring", "delay": 1})

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from strider.jobs.models import JobQuery
 from strider.jobs.ports import JobStore
+from strider.jobs.states import TRANSITIONS
 from tests.integration.api.jobs.records import job_store
 from tests.integration.api.test_service import start, topics
 
@@ -16,7 +18,9 @@ from .test_jobs import Command, fail_runs, strider
 
 __all__ = ["job_store", "start", "strider", "topics"]
 
-PAGE = Path(__file__).parents[3] / "docs" / "first-recurring-crawl.md"
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "first-recurring-crawl.md"
+JOBS_PAGE = ROOT / "docs" / "jobs.md"
 REFUSED = "strider jobs resume JOB"
 """The second time, the page shows it as the command that is refused."""
 OF_THE_STACK = frozenset({"up", "down"})
@@ -51,6 +55,42 @@ async def test_every_command_of_the_page_works(strider: Command, job_store: JobS
         *("create", "list", "show", "runs", "edit", "run", "pause", "resume", "cancel", "delete")
     }
     assert await job_store.get(ids["JOB"]) is None
+
+
+@pytest.mark.req("S5.3.7")
+async def test_the_advice_for_operators_is_written_down_and_its_commands_work(
+    strider: Command, job_store: JobStore
+) -> None:
+    """The source is found by the command of the page, and the job that follows belongs to it."""
+    advice = JOBS_PAGE.read_text(encoding="utf-8").split("## Advice for operators")[1].split("\n## ")[0]
+    bold = re.findall(r"(?ms)^- \*\*(.*?)\*\*", advice)
+    commands = re.findall(r"(?m)^ {8}strider (.*)$", advice)
+    metrics, sources, create = (shlex.split(line) for line in commands)
+    await strider.done("sources", "add", "advice", "https://example.org/")
+    source_id = (await strider.done(*sources)).splitlines()[1].split()[0]
+    created = await strider.json(*(source_id if word == "SOURCE" else word for word in create))
+    jobs = await job_store.find(JobQuery(source_id=source_id))
+
+    assert bold == [
+        "Never clear locks by hand while a scheduler runs.",
+        "Keep robots.txt on.",
+        "Find the id of the source first.",
+    ]
+    assert [job.job_id for job in jobs.jobs] == [created["id"]]
+    assert "stale" in await strider.done(*metrics)
+
+
+@pytest.mark.req("S1.20.1")
+def test_the_reference_of_the_scheduler_has_its_parts() -> None:
+    """API, settings and integration are described from the README on; the diagram has every transition."""
+    readme, page = (ROOT / "README.md").read_text("utf-8"), JOBS_PAGE.read_text(encoding="utf-8")
+    linked = {"docs/jobs.md", "docs/api.md", ".env.example", "docs/seeds.md#let-others-submit-seeds"}
+    diagram = page.split("```mermaid\nstateDiagram-v2")[1].split("```")[0]
+
+    assert {path for path in linked if f"({path})" in readme} == linked
+    assert {f"{old} --> {new}:" in diagram for old, news in TRANSITIONS.items() for new in news} == {True}
+    for title in ("States", "When a job runs", "Commands and routes", "What it costs", "When things fail"):
+        assert f"\n## {title}\n" in page
 
 
 async def test_a_job_of_a_missing_source_names_it(strider: Command, job_store: JobStore) -> None:

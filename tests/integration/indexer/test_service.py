@@ -32,6 +32,7 @@ from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.topics import apply_topics
 from strider.runtime.clocks import SystemClock
 from strider.runtime.observability import log_events
+from strider.runtime.process.exit_codes import ExitCode
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.storage.postgres import Postgres
 from strider.testing.faulty_tcp_proxy import faulty_tcp_proxy
@@ -68,9 +69,9 @@ async def topics(stack: ServerStack) -> str:
 def start(tmp_path: Path) -> Iterator[Start]:
     running: list[ServiceProcess] = []
 
-    def launch(bootstrap: str, dsn: str) -> ServiceProcess:
+    def launch(bootstrap: str, dsn: str, **environ: str) -> ServiceProcess:
         log = tmp_path / f"indexer-{len(running)}.log"
-        running.append(ServiceProcess("indexer", bootstrap, log, {"POSTGRES_DSN": dsn}))
+        running.append(ServiceProcess("indexer", bootstrap, log, {"POSTGRES_DSN": dsn, **environ}))
         return running[-1]
 
     yield launch
@@ -201,6 +202,38 @@ async def test_an_unavailable_database_pauses_the_service(
     assert stored_meanwhile == 0
     assert paused["reason"] == "postgres"
     assert not process.lines_of("Message dead-lettered")
+
+
+@pytest.mark.req("S2.1.10")
+async def test_a_service_ends_after_its_database_was_away_for_as_long_as_is_set(
+    topics: str, start: Start, database: str, postgres: Postgres, site: str
+) -> None:
+    """C-37: it reconnects within that time, and ends after it; the next one stores what was left."""
+    address = urlsplit(database)
+    async with faulty_tcp_proxy(address.hostname or "", address.port or 5432) as (wire, port):
+        near = urlunsplit(address._replace(netloc=address.netloc.replace(str(address.port), str(port))))
+        patient = start(topics, near, STRIDER_EXIT_AFTER_SECONDS="1h")
+        await asyncio.to_thread(patient.wait_for_event, "Service running")
+        wire.hold()
+        wire.cut()
+        await until(lambda: _says(patient, 503))
+        wire.release()
+        await until(lambda: _says(patient, 200))
+        reconnected = await asyncio.to_thread(patient.stop)
+        ending = start(topics, near, STRIDER_EXIT_AFTER_SECONDS="2s", STRIDER_GRACE="3s")
+        await asyncio.to_thread(ending.wait_for_event, "Service running")
+        wire.hold()
+        wire.cut()
+        await speak(topics, Publish(PAGES_VALIDATED, a_page(f"{site}/1")))
+        code = await asyncio.to_thread(ending.code)
+        starting = await asyncio.to_thread(start(topics, near, STRIDER_EXIT_AFTER_SECONDS="1s").code)
+        wire.release()
+    start(topics, database)
+    await until(lambda: is_there(postgres, 1, site))
+
+    (told,) = ending.lines_of(log_events.DEPENDENCY_AWAY_TOO_LONG.text)
+    assert (reconnected, code, starting) == (0, ExitCode.UNAVAILABLE, ExitCode.UNAVAILABLE)
+    assert told["part"] == "postgres"
 
 
 async def _says(process: ServiceProcess, status: int) -> bool:

@@ -85,7 +85,7 @@ def know(redis_url: str, job_id: str, url: str) -> None:
 
 @pytest.mark.req("S3.4.7", part="seeds are enqueued")
 @pytest.mark.req("S3.4.10", part="a seed becomes a link of its shard")
-@pytest.mark.req("S5.1.4", part="JSON and Avro of other Kafka clients; no event of the end of a run")
+@pytest.mark.req("S5.1.4", part="JSON and Avro of other Kafka clients")
 def test_a_json_seed_of_a_foreign_client_reaches_its_shard(
     bootstrap: str, sender: Producer, service: Service
 ) -> None:
@@ -150,7 +150,7 @@ def log_of_job(redis_url: str, job_id: str) -> list[str]:
     return asyncio.run(read())
 
 
-@pytest.mark.req("S5.1.4", part="JSON and Avro of other Kafka clients; no event of the end of a run")
+@pytest.mark.req("S5.1.4", part="JSON and Avro of other Kafka clients")
 @pytest.mark.parametrize("version", [f"seed-submitted.v{number}" for number in (1, 2, 3, 4)])
 def test_an_avro_seed_of_a_foreign_client_becomes_a_link(
     bootstrap: str, sender: Producer, service: Service, version: str

@@ -42,7 +42,7 @@ async def epochs(place: CrawlOnServers) -> list[int]:
 
 
 @pytest.mark.fault("F3", "F29", part="a scheduler")
-@pytest.mark.req("S5.2.2")
+@pytest.mark.req("S5.2.2", "S1.2.20")
 @pytest.mark.req("S5.2.1", part="the delay between requests, over a kill, a takeover and an emptied Redis")
 async def test_a_zombie_writes_nothing(place: CrawlOnServers, broker: Broker, tmp_path: Path) -> None:
     """Frozen with all it had in flight, replaced, woken: what it says then changes nothing anywhere."""

@@ -20,6 +20,7 @@ def test_the_numbers_are_fixed() -> None:
         "SETTINGS": 2,
         "STALLED": 3,
         "REFUSED": 4,
+        "UNAVAILABLE": 5,
         "INTERRUPTED": 130,
         "TERMINATED": 143,
     }

@@ -17,6 +17,9 @@ LIVE_LOG_PAUSED: Final = warning(
     "Live log paused",
     "Redis or the object store did not respond; those who follow a log get its lines later.",
 )
+API_REQUEST_HANDLED: Final = info(
+    "API request handled", "A request that changes something, or that was refused; `by` is its subject."
+)
 API_REQUEST_FAILED: Final = error(
     "API request failed", "A route raised; the client received 500 without details."
 )

@@ -117,6 +117,10 @@ CLOSE_FAILED: Final = error(
     "Close failed", "Closing a connection or server raised an error; the others are closed all the same."
 )
 DEPENDENCY_LOST: Final = warning("Dependency lost", "A dependency does not answer its probe any more.")
+DEPENDENCY_AWAY_TOO_LONG: Final = critical(
+    "Dependency away too long",
+    "A dependency did not respond for STRIDER_EXIT_AFTER_SECONDS; the process stops (exit code 5).",
+)
 DEPENDENCY_RECOVERED: Final = info("Dependency recovered", "A dependency answers its probe again.")
 WATCHDOG_CHECK_FAILED: Final = error(
     "Watchdog check failed", "One check of the watchdog raised an error; it continues with the next one."

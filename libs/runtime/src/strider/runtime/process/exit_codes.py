@@ -19,6 +19,7 @@ class ExitCode(IntEnum):
     SETTINGS = 2
     STALLED = 3
     REFUSED = 4
+    UNAVAILABLE = 5
     INTERRUPTED = 130
     TERMINATED = 143
 
@@ -41,6 +42,10 @@ EXIT_MEANINGS: Final = MappingProxyType(
         ExitCode.REFUSED: (
             "Start refused by a fact that only a person can change, such as a partition count.",
             "do not restart: change what the line on stderr names",
+        ),
+        ExitCode.UNAVAILABLE: (
+            "A dependency was away for longer than STRIDER_EXIT_AFTER_SECONDS, which is off by default.",
+            "restart with backoff",
         ),
         ExitCode.INTERRUPTED: (
             "SIGINT, and the shutdown timed out or a second signal came: messages will be redelivered.",

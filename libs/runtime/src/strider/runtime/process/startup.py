@@ -36,6 +36,7 @@ from strider.runtime.version import strider_version
 
 from .consumers import ServiceConsumers, all_topics
 from .definition import BuildService, S, ServiceContext, ServiceDefinition
+from .dependency_limit import limit_dependency_outage
 from .exit_codes import ExitCode
 from .health import Dependency, HealthServer, Readiness
 from .heartbeat import Heartbeat
@@ -158,6 +159,7 @@ class ServiceStartup(Generic[S]):
             traces = self._open_telemetry()
         with self._phase("health"):
             await self._start_health_server()
+        self._limit_outages()
         with self._phase("adapters"):
             context = self._new_context(traces)
             definition = await self._connect(context)
@@ -176,6 +178,18 @@ class ServiceStartup(Generic[S]):
         _log.emit(
             log_events.STARTUP_PHASE_COMPLETED, phase=name, seconds=round(self._clock.monotonic() - began, 3)
         )
+
+    def _limit_outages(self) -> None:
+        """End where a dependency is away for too long, also during the startup; by default never."""
+        limit_seconds = self._settings.run.exit_after_seconds
+        if limit_seconds > 0:
+            work = limit_dependency_outage(
+                self.readiness,
+                limit_seconds=limit_seconds,
+                clock=self._clock,
+                on_exit=self.on_exit,
+            )
+            self.tasks.start("limit outages", work)
 
     def _configure_logs(self) -> None:
         logs = self._settings.logs

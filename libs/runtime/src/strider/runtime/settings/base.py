@@ -241,6 +241,10 @@ class RunSettings(SettingsArea):
     max_decompressed_batch_mb: int = Field(default=32, ge=1, le=1024)
     """Size in MB above which a decompressed record batch is skipped, with a dead letter: 8 KB may be 256 MB.
     """
+    exit_after_seconds: Seconds = 0.0
+    """Time without a dependency, such as its database, after which the process stops (exit code 5); 0: it
+    tries to reconnect for ever, and is not ready meanwhile.
+    """
     memory_limit_mb: Annotated[int, Field(ge=0)] = 2048
     """Resident memory in MB above which the process stops (exit code 1); 0 sets no limit."""
 

@@ -40,6 +40,7 @@ from .jobs import (
 from .live import Feeds, JobLogs, OpenStreams, event_stream_routes, job_log_routes
 from .pages import ReadModels, decision_routes, page_routes
 from .problem_details import install_problem_handlers
+from .request_log import RequestLog
 from .runs import RunStates, run_routes
 from .seeds import SeedLimits, SeedPublisher, SeedSubmission, seed_routes, seed_schema
 from .sources import SourceParts, admin_routes, source_routes
@@ -112,6 +113,7 @@ def build_app(parts: ApiParts) -> FastAPI:
     )
     app.state.tokens = parts.tokens
     app.state.idempotency = parts.idempotency
+    app.add_middleware(RequestLog)
     install_problem_handlers(app)
     install_job_problems(app)
     app.include_router(health_routes(parts.condition, parts.version))

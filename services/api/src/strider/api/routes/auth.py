@@ -74,6 +74,7 @@ def authorize(request: Request, needed: Role) -> Caller:
         caller = verifier.caller(request.headers.get("authorization", ""))
     except TokenRefused as refusal:
         raise _unauthenticated(refusal) from refusal
+    request.state.subject = caller.subject
     if not caller.role.includes(needed):
         raise ProblemError(
             403,

@@ -111,6 +111,7 @@ class JobCompletionLoop:
     async def run(self) -> None:
         """Run until cancelled."""
         wait_seconds = WAKE_SECONDS
+        longest_seconds = self._options.reconcile_seconds
         while True:
             await self._clock.sleep(wait_seconds)
             began = self._clock.monotonic()
@@ -119,7 +120,7 @@ class JobCompletionLoop:
                 wait_seconds = self._options.reconcile_seconds
                 continue
             took_seconds = self._clock.monotonic() - began
-            wait_seconds = max(WAKE_SECONDS, took_seconds * (DUTY_CYCLE_DIVISOR - 1))
+            wait_seconds = max(WAKE_SECONDS, min(longest_seconds, took_seconds * (DUTY_CYCLE_DIVISOR - 1)))
 
     def _is_due(self) -> bool:
         is_late = self._clock.monotonic() - self._last_pass_at >= self._options.reconcile_seconds

@@ -28,7 +28,7 @@ class JobUpkeepLoop:
         self._options = options
         self._meter = meter
         self._clock = clock
-        self._next_prune_at = clock.monotonic() + PRUNE_SECONDS
+        self._next_prune_at = clock.monotonic()
 
     async def run(self) -> None:
         """Run at intervals until cancelled."""
@@ -37,7 +37,7 @@ class JobUpkeepLoop:
             await self._clock.sleep(self._options.metrics_seconds)
 
     async def run_once(self) -> None:
-        """Measure; prune once an hour. Neither fails with the other."""
+        """Measure; prune at the start and once an hour. Neither fails with the other."""
         await repeatable(self._measure)
         if self._clock.monotonic() >= self._next_prune_at:
             is_done = await repeatable(self._prune)

@@ -1,0 +1,1 @@
+"""Jobs of the API on a running scheduler; all tests of this folder share one pipeline."""
