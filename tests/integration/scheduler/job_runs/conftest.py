@@ -13,7 +13,7 @@ from strider.storage.postgres import Postgres, PostgresOptions
 from strider.storage.redis import RedisOptions, connect
 from strider.testing.callers import AUTH_SETTINGS
 from strider.testing.stack import ServerStack, create_database, drop_database
-from tests.integration.scheduler.job_servers import job_servers
+from tests.integration.scheduler.jobs.job_servers import job_servers
 
 from .adaptive_histories import History, begin_histories
 from .job_client import JobClient

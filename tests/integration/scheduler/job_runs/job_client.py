@@ -15,7 +15,7 @@ import httpx
 
 from strider.storage.postgres import Postgres
 from strider.testing.callers import bearer
-from tests.integration.scheduler.job_servers import JobServers
+from tests.integration.scheduler.jobs.job_servers import JobServers
 from tests.processes.services import Service
 from tests.processes.waiting import until
 from tests.unit.scheduler.simulation.web import Host, Page

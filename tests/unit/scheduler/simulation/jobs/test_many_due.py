@@ -21,7 +21,7 @@ CRAWLED = "www.crawled.test"
 
 @pytest.mark.req("S1.7.1", "S1.6.5", part="many jobs that are due at once, simulated")
 def test_many_jobs_due_at_once_are_launched_in_batches_and_delay_no_other_crawl() -> None:
-    """A recurring job of another site goes on, and so does the recovery of a stale lock."""
+    """A recurring job of another site continues, and so does the recovery of a stale lock."""
     names = [f"www.due{number}.test" for number in range(JOBS)]
 
     async def scenario() -> None:

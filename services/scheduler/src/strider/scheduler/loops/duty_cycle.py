@@ -11,7 +11,10 @@ from strider.runtime.observability.log_events import LogEvent
 from strider.runtime.observability.logging import logger
 
 DUTY_CYCLE_DIVISOR: Final = 10
-"""At most one part in this many of the time is spent on the work."""
+"""At most one part in this many of the time is spent on the work, but for the next limit."""
+
+MAX_INTERVALS: Final = 10
+"""Longest pause, in intervals: a pass takes long where servers are slow, too, and is no work then."""
 
 _log = logger("scheduler")
 
@@ -37,4 +40,5 @@ async def repeat_at_intervals(
         except survived as failure:
             _log.emit(paused_event, why=str(failure))
         took_seconds = clock.monotonic() - began
-        wait_seconds = max(interval_seconds, took_seconds * (DUTY_CYCLE_DIVISOR - 1))
+        pause_seconds = min(took_seconds * (DUTY_CYCLE_DIVISOR - 1), MAX_INTERVALS * interval_seconds)
+        wait_seconds = max(interval_seconds, pause_seconds)
