@@ -17,10 +17,9 @@ from strider.jobs.states import ExecutionState
 from strider.messaging.effects import Publish
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.testing.owner import OWNER_SETTINGS
+from tests.integration.scheduler.scheduler_process import SHARDS, CrawlOnServers
 from tests.processes.services import Service, Yard
 from tests.unit.scheduler.simulation.web import Host, Page, Web
-
-from .scheduler_process import SHARDS, CrawlOnServers
 
 STALE_SECONDS = 4
 
