@@ -14,6 +14,7 @@ from strider.messaging.effects import Publish
 from strider.messaging.inprocess import simulate
 from strider.scheduler.core.hosts.host_state import apply_robots_delay, new_host_group
 from strider.scheduler.core.hosts.overrides import HostOverrides, SourceOverrides, names_of_source
+from tests.processor_cost import assert_cheap
 from tests.unit.scheduler.simulation.web import Host, Page, Web
 from tests.unit.scheduler.simulation.world import SPEC, SimulatedWorld
 
@@ -161,3 +162,21 @@ def test_a_text_that_is_no_url_has_no_host_and_stops_nothing(url: str) -> None:
     source = SourceSaved("source", "source", url, start_urls=("https://www.b.test",))
 
     assert names_of_source(source) == {"www.b.test"}
+
+
+def test_many_sources_are_applied_in_time_that_grows_with_their_number() -> None:
+    """Ten thousand of one host, or of a host each: they are applied between two heartbeats."""
+
+    def apply_all() -> SourceOverrides:
+        overrides = SourceOverrides()
+        for number in range(10_000):
+            overrides.apply(f"own-{number}", SourceSaved("own", "own", f"http://www.{number}.test/"))
+            shared = SourceSaved("shared", "shared", f"http://www.shared.test/{number}", delay_seconds=number)
+            overrides.apply(f"shared-{number}", shared)
+        return overrides
+
+    overrides = assert_cheap(apply_all, yardsticks=400)
+    strictest = overrides.get("www.shared.test")
+    assert strictest is not None
+    assert strictest.delay_ms == 9_999_000
+    assert overrides.get("www.9999.test") is not None

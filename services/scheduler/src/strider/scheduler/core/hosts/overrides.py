@@ -36,8 +36,12 @@ class SourceOverrides:
 
     def __init__(self, *, by_domain: bool = False) -> None:
         self._by_domain = by_domain
-        self._saved: dict[str, tuple[frozenset[str], HostOverrides]] = {}
-        self._by_name: dict[str, HostOverrides] = {}
+        self._names: dict[str, frozenset[str]] = {}
+        """Names that each source applies to."""
+        self._claims: dict[str, dict[str, HostOverrides]] = {}
+        """By name: the overrides of each of its sources."""
+        self._strictest: dict[str, HostOverrides] = {}
+        """By name, as far as it was looked up since it changed."""
         self._versions: dict[str, int] = {}
         """Latest version of each source, also of those that were deleted."""
 
@@ -50,24 +54,32 @@ class SourceOverrides:
         elif source is None and source_id in self._versions:
             # An id is never given twice: no record that comes after the deletion is one of a newer version.
             self._versions[source_id] += 1
-        names, _ = self._saved.pop(source_id, (frozenset(), None))
+        before = self._names.pop(source_id, frozenset())
+        for name in before:
+            del self._claims[name][source_id]
+            if not self._claims[name]:
+                del self._claims[name]
+        own: frozenset[str] = frozenset()
         if source is not None:
-            own = names_of_source(source, by_domain=self._by_domain)
-            self._saved[source_id] = own, overrides_of_source(source)
-            names |= own
-        for name in names:
-            claims = [overrides for group_names, overrides in self._saved.values() if name in group_names]
-            if claims:
-                self._by_name[name] = _strictest(claims)
-            else:
-                self._by_name.pop(name, None)
-        return names
+            own = self._names[source_id] = names_of_source(source, by_domain=self._by_domain)
+            overrides = overrides_of_source(source)
+            for name in own:
+                self._claims.setdefault(name, {})[source_id] = overrides
+        for name in before | own:
+            self._strictest.pop(name, None)
+        return before | own
 
     def get(self, group: str) -> HostOverrides | None:
         """Return the overrides of a host group, by its name or its domain; None where no source applies."""
-        if not self._by_name:
+        if not self._claims:
             return None
-        return self._by_name.get(group) or self._by_name.get(domain_key(group))
+        return self._find(group) or self._find(domain_key(group))
+
+    def _find(self, name: str) -> HostOverrides | None:
+        found = self._strictest.get(name)
+        if found is None and (claims := self._claims.get(name)):
+            found = self._strictest[name] = _strictest(claims.values())
+        return found
 
     def affects(self, group: str, names: frozenset[str] | set[str]) -> bool:
         """Whether a host group is among names."""
