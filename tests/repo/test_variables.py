@@ -25,7 +25,6 @@ OPEN = frozenset(
         "CRAWLER_READABILITY_FALLBACK_ENABLED",
         "CRAWLER_REDIS_STORAGE_ENABLED",
         "CRAWLER_REDIS_STORAGE_EXPIRES",
-        "SESSION_SECRET",
         "WORKER_ID",
     }
 )
@@ -65,6 +64,7 @@ def test_every_variable_of_a_line_is_a_setting_or_stands_open() -> None:
 
 CASES = [
     ("AUTH_JWT_SECRET", SecretStr(""), "x" * 32, SecretStr("x" * 32)),
+    ("SESSION_SECRET", SecretStr(""), "x" * 32, SecretStr("x" * 32)),
     ("CRAWLER_PROXIES_ENABLED", False, "true", True),
     ("CRAWLER_PROXY_URLS", "()", "http://p.test:1", "p.test:1"),
     ("CRAWLER_RESPECT_ROBOTS_TXT", True, "false", False),

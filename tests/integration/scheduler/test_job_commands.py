@@ -18,8 +18,13 @@ from typer.testing import CliRunner
 
 from strider.cli.app import app
 from strider.contracts import Topic
-from strider.contracts.generated.topics import JOB_EVENTS
+from strider.contracts.generated.enums import JobEvent
+from strider.contracts.generated.topics import JOB_COMMANDS, JOB_EVENTS
+from strider.contracts.partitioning import shard_of_host
+from strider.crawl.runs.commands import new_command
+from strider.messaging.effects import Publish
 from strider.scheduler import log_events
+from strider.urls import url_hash, url_key_of
 from tests.unit.scheduler.simulation.web import Host, Page, Web
 
 from .scheduler_process import SHARDS, CrawlOnServers, SchedulerProcess
@@ -86,6 +91,7 @@ async def until(place: CrawlOnServers, is_so: Callable[[], bool]) -> None:
 
 @pytest.mark.req("S4.1.2", part="by command: pause, resume and cancel a run")
 @pytest.mark.req("S4.1.3", part="by command: state and open URLs of a run")
+@pytest.mark.req("S1.13.8", part="the scheduler closes a URL that is taken out of the queue")
 async def test_people_stop_what_runs(place: CrawlOnServers, process: SchedulerProcess) -> None:
     """Block a host, pause and cancel the run: no request after two seconds; every end has its reason."""
     first, second = place.web.hosts
@@ -111,6 +117,18 @@ async def test_people_stop_what_runs(place: CrawlOnServers, process: SchedulerPr
         "robots": "yes",
         "politeness": "waits",
     }
+
+    dropped = f"http://{first}/{MANY - 2}"
+    about = {"job_id": place.name, "execution_id": run, "url_key": url_hash(url_key_of(dropped))}
+    cancel = new_command(
+        JobEvent.CANCEL_URL, by="ada", now_ms=1, shard=shard_of_host(first, SHARDS), reason="alone", **about
+    )
+    await place.pipeline.publisher.publish([Publish(JOB_COMMANDS, cancel)])
+
+    async def is_closed() -> bool:
+        return (await place.reasons()).get(dropped) == "cancelled"
+
+    await place.until(is_closed)
 
     await strider("crawls", "pause", run)
     [shown] = await strider("crawls", "show", run)

@@ -11,20 +11,23 @@ from fastapi import APIRouter, Depends, FastAPI
 
 from strider.api.routes import build_app
 from strider.api.routes.aliases import ALIASES
-from strider.api.routes.auth import ADMIN, PUBLIC_PATHS, USER, check_roles, route_roles
+from strider.api.routes.auth import ADMIN, PUBLIC_PATHS, PUBLIC_ROUTES, USER, check_roles, route_roles
 from strider.runtime.access_tokens import Caller, Role, issue_token
 from strider.testing.callers import JWT_SECRET, bearer
 
 from .world import JSON, KEY, World, client_of, problem_of
 
 ADMINS_ROUTES = {
+    ("POST", "/api/v1/frontier"),
+    ("DELETE", "/api/v1/frontier/{key}"),
+    ("DELETE", "/api/v1/discovered-links/{link_id}"),
     ("POST", "/api/v1/frontier/recover"),
     ("POST", "/api/v1/scheduler/rebalance"),
     ("DELETE", "/api/v1/jobs/{job_id}"),
     ("POST", "/api/v1/admin/sync-enabled-sources"),
     ("DELETE", "/api/v1/sources/{source_id}"),
 }
-"""S3.17.13; every other route is a user's."""
+"""S3.17.13; every other route is a user's. A session is ended by its caller."""
 
 
 def token(*, secret: str = JWT_SECRET, role: str = "user", seconds: float = 60) -> str:
@@ -45,7 +48,12 @@ async def sent(client: httpx.AsyncClient, method: str, path: str, **headers: str
 def test_every_route_declares_the_role_that_it_needs(world: World) -> None:
     roles = {(method, path): role for method, path, role in routes_of(world)}
 
-    assert {path for (_, path), role in roles.items() if role is None} == PUBLIC_PATHS
+    public = {route for route, role in roles.items() if role is None}
+    assert public >= PUBLIC_ROUTES
+    assert {path for _, path in public - PUBLIC_ROUTES} == PUBLIC_PATHS
+    assert all(role in {Role.USER, None} for (method, _), role in roles.items() if method == "GET")
+    deletions = {path for (method, path), role in roles.items() if method == "DELETE" and role != Role.ADMIN}
+    assert deletions == {"/api/v1/session"}
     assert {route for route, role in roles.items() if role is Role.ADMIN} == ADMINS_ROUTES
     assert ("GET", "/api/v1/pages/{key}") in roles
 
@@ -90,7 +98,7 @@ async def test_every_route_refuses_a_request_without_a_valid_token(
     guarded += [
         ("POST" if alias.endswith(("recover", "force-run")) else "GET", alias)
         for alias in ALIASES
-        if "health" not in alias
+        if not alias.endswith(("health", "stats"))
     ]
     async with client_of(world.parts(), {}) as client:
         answers = [
@@ -195,12 +203,15 @@ async def test_the_description_names_the_token_and_the_role_of_each_route(client
     scheme = document["components"]["securitySchemes"]["token"]
     assert (scheme["type"], scheme["scheme"], scheme["bearerFormat"]) == ("http", "bearer", "JWT")
     needed = {
-        (method.upper(), path): [role for each in operation.get("security", []) for role in each["token"]]
+        (method.upper(), path): [
+            role for each in operation.get("security", []) for role in each.get("token", ())
+        ]
         for path, operations in document["paths"].items()
         for method, operation in operations.items()
     }
     assert {route for route, roles in needed.items() if roles == ["admin"]} == ADMINS_ROUTES
-    assert {path for (_, path), roles in needed.items() if not roles} == {"/api/v1/health"}
+    public = {"/api/v1/health", "/api/v1/stats"}
+    assert {path for (_, path), roles in needed.items() if not roles} == {*public, "/api/v1/session"}
     for path, operations in document["paths"].items():
         for operation in operations.values():
-            assert ("401" in operation["responses"]) is (path != "/api/v1/health")
+            assert ("401" in operation["responses"]) is (path not in public)

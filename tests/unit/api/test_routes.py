@@ -451,6 +451,8 @@ async def test_the_contract_describes_itself(client: httpx.AsyncClient) -> None:
         "/api/v1/pages/{key}",
         "/api/v1/decisions",
         "/api/v1/frontier/recover",
+        *(f"/api/v1/{name}" for name in ("frontier", "frontier/{key}", "session", "stats")),
+        *(f"/api/v1/discovered-links{name}" for name in ("", "/{link_id}")),
         "/api/v1/runs/{execution_id}",
         *(f"/api/v1/runs/{{execution_id}}/{what}" for what in ("close", "pause", "resume", "cancel")),
         "/api/v1/sources",

@@ -13,14 +13,22 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from strider.api.core import RequestRecord, RunRecord, SqlQuery, read_record, write_record
+from strider.api.core import (
+    RequestRecord,
+    RunRecord,
+    SqlQuery,
+    public_figures,
+    read_record,
+    write_record,
+)
 from strider.api.routes import (
     ApiParts,
+    FrontierRuns,
     Idempotency,
     JobRules,
-    RunStates,
     SeedLimits,
     SeedSubmission,
+    SessionRules,
     TokenVerifier,
     build_app,
 )
@@ -29,6 +37,8 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import JobEvent, SeedSubmitted
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.contracts.owner_signature import SenderRole
+from strider.crawl.runs.control import RunControl, RunDirective
+from strider.runtime.sessions import Session
 from strider.storage.encryption import HeaderCipher
 from strider.testing.callers import JWT_SECRET, bearer
 from strider.urls import url_hash, url_key_of
@@ -61,6 +71,8 @@ class GivenRecords:
     """Answers every query with the same rows, or fails."""
 
     rows: list[Mapping[str, Any]] = field(default_factory=list)
+    tables: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
+    """Rows of single tables, in place of those of all."""
     asked: list[SqlQuery] = field(default_factory=list)
     failure: Exception | None = None
 
@@ -68,7 +80,12 @@ class GivenRecords:
         self.asked.append(query)
         if self.failure is not None:
             raise self.failure
-        return self.rows
+        return next(
+            (rows for table, rows in self.tables.items() if f" FROM {table} " in query.sql), self.rows
+        )
+
+    async def delete(self, statement: SqlQuery) -> bool:
+        return bool(await self.find(statement))
 
 
 @dataclass
@@ -85,14 +102,34 @@ class GivenLeases:
         return 7
 
 
+@dataclass
 class NoRuns:
-    """Knows no run."""
+    """Knows no run, and keeps commands about URLs."""
+
+    commands: list[JobEvent] = field(default_factory=list)
+    cancelled: int = 0
+    where: Sequence[str] | Exception = ()
 
     async def find(self, execution_id: str) -> RunRecord | None:
         return None
 
     async def publish(self, command: JobEvent) -> None:
-        raise AssertionError(command)
+        assert command.what == "cancel_url", command
+        self.commands.append(command)
+
+    def cancelled_urls(self) -> int:
+        return self.cancelled
+
+    def url_cancellation(self, execution_id: str, url_key: str) -> RunDirective | None:
+        control = RunControl()
+        for command in self.commands:
+            control.apply(command)
+        return control.url_directive(execution_id, url_key)
+
+    async def places(self, shard: int, entry_ids: Sequence[str]) -> Sequence[str]:
+        if isinstance(self.where, Exception):
+            raise self.where
+        return [*self.where, *[""] * len(entry_ids)][: len(entry_ids)]
 
     def now_ms(self) -> int:
         return NOW_MS
@@ -137,13 +174,42 @@ class KeptResponses:
 
 
 @dataclass
+class KeptSessions:
+    """Keeps records of sessions, or fails."""
+
+    sessions: dict[str, Session] = field(default_factory=dict)
+    failure: Exception | None = None
+
+    async def save(self, session: Session) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.sessions[session.session_id] = session
+
+    async def find(self, session_id: str) -> Session | None:
+        if self.failure is not None:
+            raise self.failure
+        return self.sessions.get(session_id)
+
+    async def end(self, session_id: str) -> None:
+        self.sessions.pop(session_id, None)
+
+
+class GivenFigures:
+    """Has the same figures always."""
+
+    async def read(self) -> Mapping[str, Any]:
+        return {**public_figures({"pages": 3, "runs": {"running": 1}}), "at": AT}
+
+
+@dataclass
 class World:
+    sessions: KeptSessions = field(default_factory=KeptSessions)
     door: KeptDoor = field(default_factory=KeptDoor)
     records: GivenRecords = field(default_factory=GivenRecords)
     leases: GivenLeases = field(default_factory=GivenLeases)
     jobs: MemoryJobs = field(default_factory=MemoryJobs)
     run_commands: KeptRunCommands = field(default_factory=KeptRunCommands)
-    runs: RunStates = field(default_factory=NoRuns)
+    runs: FrontierRuns = field(default_factory=NoRuns)
     condition: GivenCondition = field(default_factory=GivenCondition)
     responses: KeptResponses = field(default_factory=KeptResponses)
     sources: KeptSources = field(default_factory=KeptSources)
@@ -169,9 +235,12 @@ class World:
             self.runs,
             self.condition,
             TokenVerifier(JWT_SECRET, now_seconds=time.time),
+            SessionRules(self.sessions, JWT_SECRET, is_cookie_secure=False),
+            GivenFigures(),
             Idempotency(self.responses, max_body_bytes=2_000, handling_seconds=self.handling_seconds),
             self.sources.parts(),
             version="1.2.3",
+            shards=12,
         )
 
 
@@ -190,18 +259,18 @@ class ServedPart:
 
 
 @cache
-def shared_app(version: str) -> FastAPI:
+def shared_app(version: str, shards: int) -> FastAPI:
     """Build the routes once for all tests, because that costs far more than a test of them."""
-    names = [each.name for each in fields(ApiParts) if each.name not in {"version", "live"}]
+    names = [each.name for each in fields(ApiParts) if each.name not in {"version", "live", "shards"}]
     stand_ins: dict[str, Any] = {name: ServedPart(name) for name in names}
-    return build_app(ApiParts(**stand_ins, version=version))
+    return build_app(ApiParts(**stand_ins, version=version, shards=shards))
 
 
 def app_of(parts: ApiParts) -> Any:
     """Return an application with these parts."""
     if parts.live is not None:
         return build_app(parts)
-    shared = shared_app(parts.version)
+    shared = shared_app(parts.version, parts.shards)
 
     async def serve(scope: Any, receive: Any, send: Any) -> None:
         token = _served.set(parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strider.contracts.generated.events import JobEvent
+from strider.contracts.ids import command_id
 from strider.crawl.runs.control import FOREVER_MS, NO_BLOCK, ManualBlock, RunControl, RunState
 from tests.unit.scheduler.simulation.commands import a_command
 
@@ -78,3 +79,28 @@ def test_a_run_with_an_exhausted_budget_is_over_despite_any_command() -> None:
     assert orders.affects(["run"])
     orders.apply(CANCEL)
     assert orders.directive_for("job", "run").state is RunState.CANCELLED
+
+
+def test_a_url_is_cancelled_in_its_run_alone() -> None:
+    """Until its record is deleted; a repeat changes nothing, and a pause of the run does not undo it."""
+    control = RunControl()
+    command = a_command("cancel_url", url_key="a" * 64, reason="asked to")
+    said = [a_command("cancel_url"), command, command, PAUSE]
+
+    assert [control.apply(event) for event in said] == [False, True, False, True]
+    cancelled = control.directive_for("job", "run", "spec", "a" * 64)
+    assert (cancelled.state, cancelled.by, cancelled.reason) == (RunState.CANCELLED, "ada", "asked to")
+    assert control.directive_for("job", "run", "spec", "b" * 64).state is RunState.PAUSED
+    assert control.directive_for("job", "other", "spec", "a" * 64).state is RunState.RUNS
+    assert (control.cancelled_urls, control.affects(["run"]), control.affects(["other"])) == (1, True, False)
+    control.forget(command)
+    assert (control.cancelled_urls, control.url_directive("run", "a" * 64)) == (0, None)
+    assert control.directive_for("job", "run", "spec", "a" * 64).state is RunState.PAUSED
+
+
+def test_commands_about_two_urls_of_a_run_are_two_records() -> None:
+    """One key each on job-commands; of other commands the key is as it was."""
+    keys = {a_command("cancel_url", url_key=each).event_id for each in ("a", "b", "a")}
+
+    assert len(keys) == 2
+    assert a_command("cancel").event_id == command_id("cancel", job_id="job", execution_id="run")

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_COMMANDS
+from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_COMMANDS, URLS_DECIDED
+from strider.contracts.partitioning import shard_of_host
 from strider.frontier.models import QueueLimits
 from strider.messaging.effects import Publish
 from strider.messaging.inprocess import simulate
 from strider.politeness.circuit_breaker import BreakerLimits
 from strider.scheduler.options import SchedulerOptions
+from strider.urls import url_hash, url_key_of
 from tests.unit.scheduler.simulation.commands import a_command
 from tests.unit.scheduler.simulation.pipeline import SHARDS
 from tests.unit.scheduler.simulation.web import Host, Page, Web
@@ -93,6 +95,55 @@ def test_a_cancelled_run_stays_so_through_a_restart_and_a_rebuild() -> None:
         assert len(started(world)) == before
         assert world.reasons()[f"http://{SITE}/rebuilt"] == "cancelled"
         assert world.reasons()[f"http://{SITE}/warm"] == "cancelled"
+
+    scene(act)
+
+
+@pytest.mark.req("S1.13.8", part="a URL that is taken out of the queue")
+@pytest.mark.parametrize("is_killed", [pytest.param(False, id="alive"), pytest.param(True, id="restarted")])
+def test_a_url_that_is_cancelled_is_not_requested_in_its_run(is_killed: bool) -> None:
+    """The others are; a later seed of the run is refused by its reason, also after the loss of Redis."""
+    url = f"http://{SITE}/{MANY - 1}"
+    cancelled = {"url_key": url_hash(url_key_of(url)), "shard": shard_of_host(SITE, SHARDS)}
+
+    async def act(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
+        await asyncio.sleep(10)
+        await wish(world, "cancel_url", reason="asked to", **cancelled)
+        if is_killed:
+            await scheduler.kill()
+            world.lose_frontier()
+            scheduler = world.start()
+        await world.until_complete(scheduler, seconds=300)
+        await world.pipeline.submit(url)
+        await asyncio.sleep(20)
+        await scheduler.stop()
+
+    world = scene(act)
+
+    assert url not in world.web.tries
+    assert set(pages_of(world)) == {"/", *(f"/{number}" for number in range(MANY - 1))}
+    assert world.reasons()[url] == "cancelled"
+    decisions = [each for each in world.published(URLS_DECIDED) if url in each.urls]
+    kinds = [each.decisions[each.urls.index(url)] for each in decisions]
+    assert list(dict.fromkeys(kinds)) == ["closed", "refused"]  # a kill may repeat the first one
+    assert {each.details[each.urls.index(url)] for each in decisions} == {"asked to"}
+
+
+def test_a_cancelled_url_leaves_the_queue_before_it_is_due() -> None:
+    """A sweep of its shard closes it while its host is blocked, and the others stay."""
+    url = f"http://{SITE}/5"
+    cancelled = {"url_key": url_hash(url_key_of(url)), "shard": shard_of_host(SITE, SHARDS)}
+
+    async def act(world: SimulatedWorld, scheduler: SchedulerInstance) -> None:
+        await asyncio.sleep(4)
+        await wish(world, "block_host", group=SITE)
+        await asyncio.sleep(5)
+        await wish(world, "cancel_url", **cancelled)
+        await asyncio.sleep(5)
+        states = {entry.url: entry.state for entry in world.published(FRONTIER)}
+        assert states[url] == "failed"
+        assert [states[f"http://{SITE}/{number}"] for number in (10, 20, 30)] == ["pending"] * 3
+        await scheduler.stop()
 
     scene(act)
 

@@ -1,4 +1,4 @@
-"""strider frontier: show shards, rebuild them from the log, recover stale requests.
+"""strider frontier: show shards and URLs, rebuild shards, recover stale requests.
 
 Sets marks in Redis only; the scheduler that owns a shard does the work.
 """
@@ -11,6 +11,7 @@ from typing import Annotated, Final, TypeVar
 
 import typer
 
+from strider.cli.commands import frontier_urls
 from strider.cli.connections import REDIS, open_redis, require_address, run_reported
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import AsJson, DryRun, Yes
@@ -24,7 +25,10 @@ POLL_SECONDS: Final = 0.2
 
 T = TypeVar("T")
 
-app = typer.Typer(no_args_is_help=True, help="Show and rebuild the frontier's shards, recover requests.")
+app = typer.Typer(
+    no_args_is_help=True, help="Show and rebuild the frontier's shards; list and drop its URLs."
+)
+app.add_typer(frontier_urls.app)
 
 Shard = Annotated[list[int] | None, typer.Option("--shard", metavar="N", help="Only this shard; repeatable.")]
 Shards = Annotated[

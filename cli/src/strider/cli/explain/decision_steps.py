@@ -111,7 +111,7 @@ def _frontier_steps(evidence: UrlEvidence) -> Iterator[DecisionStep]:
         return
     is_closed = entry.closed_at_ms > 0
     yield DecisionStep("frontier", "no" if is_closed else "yes", entry_fact(entry).text)
-    order = evidence.run_control.directive_for(entry.job_id, entry.execution_id, entry.crawl_spec_id)
+    order = evidence.run_control.directive_of(entry)
     result = {RunState.RUNS: "yes", RunState.PAUSED: "waits"}.get(order.state, "no")
     detail = f", by {order.by}" if order.by else ""
     detail += f": {order.reason}" if order.reason else ""

@@ -1,4 +1,4 @@
-"""Client of the HTTP API: jobs, executions, sources, logs, scheduler.
+"""Client of the HTTP API: jobs, executions, sources, logs, scheduler, frontier.
 
 from strider.client import StriderClient
 
@@ -25,17 +25,22 @@ from .errors import (
     VersionProblem,
 )
 from .models import (
+    RemoteCancellation,
     RemoteDistribution,
+    RemoteEntry,
     RemoteExecution,
     RemoteJob,
     RemoteJobStats,
+    RemoteLink,
     RemoteMetrics,
     RemoteMove,
     RemoteRebalance,
     RemoteSlot,
     RemoteSource,
+    RemoteSubmission,
     RemoteSync,
     RemoteSyncStep,
+    RemoteUrl,
 )
 from .requests import ClientOptions
 
@@ -49,17 +54,22 @@ __all__ = [
     "NotFoundProblem",
     "PermissionProblem",
     "RefusedField",
+    "RemoteCancellation",
     "RemoteDistribution",
+    "RemoteEntry",
     "RemoteExecution",
     "RemoteJob",
     "RemoteJobStats",
+    "RemoteLink",
     "RemoteMetrics",
     "RemoteMove",
     "RemoteRebalance",
     "RemoteSlot",
     "RemoteSource",
+    "RemoteSubmission",
     "RemoteSync",
     "RemoteSyncStep",
+    "RemoteUrl",
     "RequestProblem",
     "ServerProblem",
     "StriderClient",

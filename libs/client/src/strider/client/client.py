@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
+from .frontier import FrontierApi
 from .jobs import JobsApi
 from .logs import LogsApi
 from .requests import ApiRequests, ClientOptions
@@ -21,6 +22,7 @@ class StriderClient:
     def __init__(self, url: str, token: str = "", *, options: ClientOptions | None = None) -> None:
         self.requests = ApiRequests(options or ClientOptions(url, token))
         """Requests to paths that have no method here."""
+        self.frontier = FrontierApi(self.requests)
         self.jobs = JobsApi(self.requests)
         self.logs = LogsApi(self.requests)
         self.scheduler = SchedulerApi(self.requests)

@@ -207,3 +207,70 @@ class RemoteSync(RemoteObject):
     dry_run: bool
     counts: dict[str, int]
     steps: tuple[RemoteSyncStep, ...]
+
+
+class RemoteEntry(RemoteObject):
+    """A URL of a job in the frontier."""
+
+    url_key: str
+    job_id: str
+    url: str
+    host: str
+    state: str
+    """pending, in_progress, completed or failed."""
+    reason: str
+    execution_id: str
+    status: str = ""
+    depth: int = 0
+    priority: int = 0
+    tries: int = 0
+    due_at: AwareDatetime | None = None
+    closed_at: AwareDatetime | None = None
+    updated_at: AwareDatetime
+    open: bool = True
+    place: str | None = None
+    """Where the working set has it, where one URL is shown."""
+
+
+class RemoteUrl(RemoteObject):
+    """All that is stored of a URL."""
+
+    url_key: str
+    url: str
+    entries: tuple[RemoteEntry, ...] = ()
+    decisions: tuple[dict[str, Any], ...] = ()
+    failures: tuple[dict[str, Any], ...] = ()
+    pages: tuple[dict[str, Any], ...] = ()
+    hosts: tuple[dict[str, Any], ...] = ()
+
+
+class RemoteSubmission(RemoteObject):
+    """A URL that was submitted."""
+
+    url: str
+    url_key: str
+    job_id: str
+    entry: str
+    """Path of its entry, once it is accepted."""
+
+
+class RemoteCancellation(RemoteObject):
+    """A URL that is taken out of the queue."""
+
+    url_key: str
+    url: str
+    reason: str = ""
+    cancelled: tuple[dict[str, str], ...] = ()
+    """Job and run of each entry."""
+
+
+class RemoteLink(RemoteObject):
+    """A link that was found on a page."""
+
+    id: str
+    outcome: str
+    """accepted or refused."""
+    url: str
+    page_url: str
+    reason: str
+    found_at: AwareDatetime

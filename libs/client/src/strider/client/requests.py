@@ -105,9 +105,9 @@ class ApiRequests:
         headers = {"Content-Type": MERGE_PATCH_TYPE} | ({IF_MATCH: etag} if etag else {})
         return self._send("PATCH", path, body=body, headers=headers)
 
-    def delete(self, path: str, *, etag: str = "", params: Mapping[str, Any] | None = None) -> None:
+    def delete(self, path: str, *, params: Mapping[str, Any] | None = None, etag: str = "") -> ApiResponse:
         """Delete something."""
-        self._send("DELETE", path, params=params, headers={IF_MATCH: etag} if etag else {})
+        return self._send("DELETE", path, params=params, headers={IF_MATCH: etag} if etag else {})
 
     @contextmanager
     def stream(

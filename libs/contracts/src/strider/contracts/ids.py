@@ -43,8 +43,15 @@ def key_fingerprint(url_key: str | bytes) -> int:
 
 
 def command_id(
-    what: str, *, job_id: str = "", execution_id: str = "", crawl_spec_id: str = "", group: str = ""
+    what: str,
+    *,
+    job_id: str = "",
+    execution_id: str = "",
+    crawl_spec_id: str = "",
+    group: str = "",
+    url_key: str = "",
 ) -> str:
     """Return the id of a command: equal for two of which the later one replaces the earlier one."""
-    subject = "\n".join((_COMMAND_FAMILY.get(what, what), job_id, execution_id, crawl_spec_id, group))
+    parts = (_COMMAND_FAMILY.get(what, what), job_id, execution_id, crawl_spec_id, group)
+    subject = "\n".join((*parts, url_key) if url_key else parts)
     return blake2b(subject.encode(), digest_size=16).hexdigest()

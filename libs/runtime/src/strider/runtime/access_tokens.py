@@ -73,6 +73,14 @@ class Caller:
     role: Role
 
 
+@dataclass(frozen=True, slots=True)
+class AccessToken:
+    """A verified token."""
+
+    caller: Caller
+    ends_at_seconds: float
+
+
 def issue_token(secrets: str, caller: Caller, *, now_seconds: float, lifetime_seconds: float) -> str:
     """Return a token that the first secret signs."""
     claims = {
@@ -86,13 +94,18 @@ def issue_token(secrets: str, caller: Caller, *, now_seconds: float, lifetime_se
 
 def verify_token(token: str, secrets: str, *, now_seconds: float) -> Caller:
     """Return the caller that a token identifies; raises TokenRefused."""
+    return read_token(token, secrets, now_seconds=now_seconds).caller
+
+
+def read_token(token: str, secrets: str, *, now_seconds: float) -> AccessToken:
+    """Return what a token says; raises TokenRefused for one that is not valid."""
     if not token:
         raise TokenRefused(TokenFault.MISSING, "send a token as `Authorization: Bearer …`")
     if len(token) > MAX_TOKEN_CHARACTERS:
         raise TokenRefused(TokenFault.TOO_LONG, f"the token is longer than {MAX_TOKEN_CHARACTERS} characters")
     claims = _signed_claims(token, secrets)
-    _check_times(claims, now_seconds)
-    return Caller(_subject(claims), _role(claims))
+    ends = _checked_end(claims, now_seconds)
+    return AccessToken(Caller(_subject(claims), _role(claims)), ends)
 
 
 def _signed_claims(token: str, secrets: str) -> Mapping[str, Any]:
@@ -113,7 +126,8 @@ def _signed_claims(token: str, secrets: str) -> Mapping[str, Any]:
     raise TokenRefused(TokenFault.SIGNATURE, "the token is not signed with the secret of this API")
 
 
-def _check_times(claims: Mapping[str, Any], now_seconds: float) -> None:
+def _checked_end(claims: Mapping[str, Any], now_seconds: float) -> float:
+    """Return the end of a token; raises TokenRefused outside of its time."""
     ends, begins = _seconds(claims, "exp"), _seconds(claims, "nbf")
     if ends is None:
         raise TokenRefused(TokenFault.CLAIM, "exp: the token has no end")
@@ -121,6 +135,7 @@ def _check_times(claims: Mapping[str, Any], now_seconds: float) -> None:
         raise TokenRefused(TokenFault.EXPIRED, "the token has expired")
     if begins is not None and now_seconds < begins - LEEWAY_SECONDS:
         raise TokenRefused(TokenFault.NOT_YET_VALID, "the token is not valid yet")
+    return ends
 
 
 def _seconds(claims: Mapping[str, Any], name: str) -> float | None:

@@ -286,6 +286,15 @@ IDEMPOTENCY_RECORD: Final = KeyFamily(
     "A request with an Idempotency-Key and its response, by caller, route and key; a minute in progress.",
 )
 
+SESSION_RECORD: Final = KeyFamily(
+    "api",
+    "session",
+    "record",
+    timedelta(hours=24),
+    "A session of a browser: caller, role, beginning and end; shorter where its token ends before.",
+    given_form="session:{id}",
+)
+
 FUNCTION_LIBRARIES: Final = KeyFamily(
     "scheduler",
     "scripts",
@@ -318,6 +327,7 @@ KEY_FAMILIES: Final = (
     RUN_LOGS_ENDED,
     RUN_LOG_BYTES,
     IDEMPOTENCY_RECORD,
+    SESSION_RECORD,
     FUNCTION_LIBRARIES,
     ADAPTIVE_STATE,
     ADAPTIVE_COPIES,

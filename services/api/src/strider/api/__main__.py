@@ -30,6 +30,7 @@ from strider.storage.run_logs.redis_log import RECENT, RedisRunLogs
 from strider.storage.worker_heartbeats import RedisWorkerHeartbeats
 
 from .adapters import (
+    CachedFigures,
     ConnectionLimits,
     FollowedRuns,
     HttpServer,
@@ -39,9 +40,11 @@ from .adapters import (
     PostgresReadModels,
     RedisIdempotencyRecords,
     RedisLeaseRecovery,
+    RedisSessions,
     SnapshotFeed,
 )
 from .adapters.sources import SourceServices, build_source_services
+from .core import sizes_query, table_sizes
 from .routes import (
     PRODUCES,
     ApiParts,
@@ -53,6 +56,7 @@ from .routes import (
     OpenStreams,
     SeedLimits,
     SeedSubmission,
+    SessionRules,
     TokenVerifier,
     build_app,
     health_report,
@@ -177,7 +181,7 @@ def _parts(
     runs: tuple[KafkaRunCommands, FollowedRuns],
     sources: SourceServices,
 ) -> ApiParts:
-    settings = process.settings
+    settings, shards = process.settings, process.settings.run.shards
     submission = SeedSubmission(
         seeds,
         read=lambda document: process.codec.decode(SEEDS_SUBMITTED, document),
@@ -193,19 +197,57 @@ def _parts(
     return ApiParts(
         submission,
         PostgresReadModels(postgres),
-        RedisLeaseRecovery(ShardAdmin(redis), shards=settings.run.shards),
+        RedisLeaseRecovery(ShardAdmin(redis), shards=shards),
         PostgresJobStore(postgres),
         JobRules(settings.max_body_bytes, settings.allow_private),
         *runs,
         process.readiness,
-        TokenVerifier(
-            settings.auth.jwt_secret.get_secret_value(),
-            now_seconds=lambda: process.clock.now().timestamp(),
-        ),
+        _token_verifier(process),
+        _session_rules(settings, redis),
+        _public_figures(process, postgres, redis, runs[1]),
         Idempotency(RedisIdempotencyRecords(redis), settings.max_body_bytes),
         sources.parts,
         version=version("strider-api"),
+        shards=shards,
     )
+
+
+def _token_verifier(process: ServiceContext[ApiSettings]) -> TokenVerifier:
+    secrets = process.settings.auth.jwt_secret.get_secret_value()
+    return TokenVerifier(secrets, now_seconds=lambda: process.clock.now().timestamp())
+
+
+def _session_rules(settings: ApiSettings, redis: Redis) -> SessionRules:
+    session = settings.session
+    return SessionRules(
+        RedisSessions(redis),
+        session.secret.get_secret_value() or settings.auth.jwt_secret.get_secret_value(),
+        lifetime_seconds=session.hours * 3600,
+        is_cookie_secure=session.cookie_secure,
+    )
+
+
+def _public_figures(
+    process: ServiceContext[ApiSettings], postgres: Postgres, redis: Redis, runs: FollowedRuns
+) -> CachedFigures:
+    """Return the public statistics, of which each part may be away."""
+    records, fetchers = PostgresReadModels(postgres), RedisWorkerHeartbeats(redis)
+
+    async def tables() -> dict[str, Any]:
+        return table_sizes(await records.find(sizes_query()))
+
+    async def states() -> dict[str, Any]:
+        return {"runs": await runs.state_counts()}
+
+    async def workers() -> dict[str, Any]:
+        totals = await fetchers.totals()
+        return {
+            "fetchers": await fetchers.count(process.clock.now().timestamp()),
+            "pages_fetched": totals.pages_crawled,
+            "bytes_fetched": totals.bytes_downloaded,
+        }
+
+    return CachedFigures({"postgres": tables, "runs": states, "redis": workers}, clock=process.clock)
 
 
 def main() -> int:

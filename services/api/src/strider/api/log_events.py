@@ -36,6 +36,9 @@ RESPONSE_NOT_KEPT: Final = warning(
     "Redis did not respond after a request with an Idempotency-Key: the same request is refused for a "
     "minute, and then carried out again.",
 )
+FIGURES_INCOMPLETE: Final = warning(
+    "Figures incomplete", "A part of the public statistics did not respond; its figures are null meanwhile."
+)
 RUN_CANCELLATION_DELAYED: Final = warning(
     "Run cancellation delayed",
     "A job was cancelled, and the broker did not take the command about its run; a scheduler publishes it.",

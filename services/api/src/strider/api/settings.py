@@ -9,7 +9,13 @@ from pydantic import Field, SecretStr
 from strider.crawl.settings import CrawlServiceSettings
 from strider.crawl.sources.documents import MAX_INTERVAL_MINUTES
 from strider.runtime.settings.base import AuthSettings, HeadersSettings, OwnerSettings, SettingsArea
-from strider.runtime.settings.types import EnvironmentVariable, PositiveSeconds, SecretUrl, WebUrl
+from strider.runtime.settings.types import (
+    EnvironmentVariable,
+    PositiveSeconds,
+    SecretKeys,
+    SecretUrl,
+    WebUrl,
+)
 
 
 class SourceManagerSettings(SettingsArea):
@@ -38,6 +44,21 @@ class SourceEventsSettings(SettingsArea):
     """Stream that they are in, at REDIS_URL."""
 
 
+class SessionSettings(SettingsArea):
+    """Sessions of browsers with the API."""
+
+    PREFIX: ClassVar[str] = "SESSION_"
+
+    secret: SecretKeys = SecretStr("")
+    """Secret of 32 characters or more that signs cookies; of several the first signs and each verifies;
+    empty: AUTH_JWT_SECRET signs them as well.
+    """
+    hours: Annotated[float, Field(gt=0, le=24)] = 24.0
+    """Longest duration of a session; it ends with the token that it was begun with, if that is earlier."""
+    cookie_secure: bool = True
+    """Whether browsers send the cookie by HTTPS alone; false where the API is used by plain HTTP."""
+
+
 class ApiSettings(CrawlServiceSettings):
     """api: its address, its limits."""
 
@@ -48,6 +69,7 @@ class ApiSettings(CrawlServiceSettings):
     source_manager: SourceManagerSettings = SourceManagerSettings()
     source_events: SourceEventsSettings = SourceEventsSettings()
     auth: AuthSettings = AuthSettings()
+    session: SessionSettings = SessionSettings()
     host: str = "127.0.0.1"
     """Address to listen on."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8060

@@ -1320,7 +1320,7 @@ class HostRecorded:
 class JobEvent:
     """A command about a job, a run or a host, or a fact about it. Every scheduler reads all of them."""
 
-    SCHEMA_NAME: ClassVar[str] = "job-event.v2"
+    SCHEMA_NAME: ClassVar[str] = "job-event.v3"
     event_id: str
     """Derived from the content, so that a repeat is recognised."""
     what: str
@@ -1340,7 +1340,7 @@ class JobEvent:
     group: str = ""
     """The group of a command about a host; empty where it is about a job."""
     shard: int = -1
-    """The shard that a fact is about; -1 for all."""
+    """The shard that it is about; -1 for all."""
     crawl_spec_id: str = ""
     """The crawl spec of a launched run."""
     reason: str = ""
@@ -1376,6 +1376,8 @@ class JobEvent:
     """SHA-256 of the body of each, empty where unknown; of more than 64 one hash, derived from all."""
     start_text_hashes: tuple[str, ...] = ()
     """SHA-256 of the text of each, empty where unknown; of more than 64 one hash, derived from all."""
+    url_key: str = ""
+    """Key of the URL of a command about one URL of a run; empty where it is about more."""
 
     def to_record(self) -> dict[str, Any]:
         """Return the values as Avro writes them."""
@@ -1407,6 +1409,7 @@ class JobEvent:
             "start_url_keys": self.start_url_keys,
             "start_raw_hashes": self.start_raw_hashes,
             "start_text_hashes": self.start_text_hashes,
+            "url_key": self.url_key,
         }
 
     @classmethod
@@ -1440,6 +1443,7 @@ class JobEvent:
             tuple(record["start_url_keys"]),
             tuple(record["start_raw_hashes"]),
             tuple(record["start_text_hashes"]),
+            record["url_key"],
         )
 
 
@@ -3299,7 +3303,7 @@ EVENTS: Final[Mapping[str, type[Any]]] = {
     "fetch-completed.v1": FetchCompleted,
     "fetch-requested.v1": FetchRequested,
     "host-recorded.v1": HostRecorded,
-    "job-event.v2": JobEvent,
+    "job-event.v3": JobEvent,
     "links-discovered.v1": LinksDiscovered,
     "page-fetched.v1": PageFetched,
     "page-parsed.v1": PageParsed,

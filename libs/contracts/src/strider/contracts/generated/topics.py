@@ -664,7 +664,7 @@ INSIGHTS_DLQ: Final[Topic[DeadLetter]] = Topic(
 JOB_COMMANDS: Final[Topic[JobEvent]] = Topic(
     name="job-commands",
     value=JobEvent,
-    schema_name="job-event.v2",
+    schema_name="job-event.v3",
     description="Commands in force about jobs, runs and hosts, used-up budgets, ended runs; the latest of each kind by subject.",
     partitioner="key",
     cleanup="compact",
@@ -696,7 +696,7 @@ subject."""
 JOB_EVENTS: Final[Topic[JobEvent]] = Topic(
     name="job-events",
     value=JobEvent,
-    schema_name="job-event.v2",
+    schema_name="job-event.v3",
     description="Facts about runs, jobs and hosts, such as the end of a run; also commands of earlier versions.",
     partitioner="key",
     cleanup="delete",

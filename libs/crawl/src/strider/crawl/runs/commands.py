@@ -55,6 +55,7 @@ def with_command_id(event: JobEvent) -> JobEvent:
             execution_id=event.execution_id,
             crawl_spec_id=event.crawl_spec_id,
             group=event.group,
+            url_key=event.url_key,
         ),
     )
 

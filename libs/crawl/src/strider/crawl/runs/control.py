@@ -5,6 +5,7 @@
     cancel ──▶ CANCELLED  pending entries are dropped, later ones refused; cannot be undone
     budget ──▶ SPENT      the same, by a fact: the budget of a crawl spec of the run is exhausted
     drop   ──▶ DROPPED    the same for a whole job, whose entries are forgotten
+    cancel_url ──▶ CANCELLED  the same for one URL of a run
     run_completed ──▶ COMPLETED  nothing is open, and later entries are refused; a fact as well
 
 `close` changes nothing here: the run continues until it is complete.
@@ -23,7 +24,7 @@ from typing import Final
 
 from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.enums import JobEvent as JobEventKind
-from strider.contracts.generated.events import JobEvent
+from strider.contracts.generated.events import EntryRecorded, JobEvent
 
 
 class RunState(StrEnum):
@@ -93,6 +94,8 @@ class RunControl:
         self._jobs: dict[str, RunDirective] = {}
         self._exhausted: dict[tuple[str, str], RunDirective] = {}
         """By run and crawl spec."""
+        self._urls: dict[str, dict[str, RunDirective]] = {}
+        """Cancelled URLs by run and URL key."""
         self._closed: dict[str, RunDirective] = {}
         self._completed: dict[str, RunDirective] = {}
         self.manual_blocks: dict[str, ManualBlock] = {}
@@ -104,8 +107,8 @@ class RunControl:
             return self._apply_fact(event) if event.execution_id else False
         if (standing := STATE_COMMANDS.get(event.what)) is not None:
             return self._apply_to_run(event, standing)
-        if event.what == JobEventKind.CLOSE and event.execution_id:
-            return self._close(event)
+        if event.what in {JobEventKind.CLOSE, JobEventKind.CANCEL_URL} and event.execution_id:
+            return self._close(event) if event.what == JobEventKind.CLOSE else self._cancel_url(event)
         if event.what == JobEventKind.BLOCK_HOST and event.group:
             block = ManualBlock(event.until_ms or FOREVER_MS, event.at_ms, event.by, event.reason)
             return self._apply_block(event.group, block)
@@ -140,6 +143,8 @@ class RunControl:
                 del self._runs[run]
         elif event.what == JobEventKind.CLOSE:
             self._closed.pop(run, None)
+        elif event.what == JobEventKind.CANCEL_URL:
+            self._forget_url(run, event.url_key)
         elif state is not None and run in self._runs and self._runs[run].state is state:
             del self._runs[run]
 
@@ -173,24 +178,44 @@ class RunControl:
     @property
     def has_any(self) -> bool:
         """Whether there is anything about a run or a job."""
-        return bool(self._runs or self._jobs or self._exhausted)
+        return bool(self._runs or self._jobs or self._exhausted or self._urls)
 
-    def directive_for(self, job_id: str, execution_id: str, crawl_spec_id: str = "") -> RunDirective:
+    @property
+    def cancelled_urls(self) -> int:
+        """Return how many URLs are cancelled in runs of their own."""
+        return sum(map(len, self._urls.values()))
+
+    def url_directive(self, execution_id: str, url_key: str) -> RunDirective | None:
+        """Return who has cancelled a URL in a run, and why; None where it is not cancelled."""
+        return self._urls.get(execution_id, {}).get(url_key)
+
+    def directive_for(
+        self, job_id: str, execution_id: str, crawl_spec_id: str = "", url_key: str = ""
+    ) -> RunDirective:
         """Return the directive in effect for the entries of a run under a crawl spec: the strictest one.
 
-        Without a spec, those of the run and its job: a budget ends entries, not the run.
+        Without a spec, those of the run and its job: a budget ends entries, not the run. With a URL key, for
+        the entry of that URL.
         """
         run = self._runs.get(execution_id, NO_DIRECTIVE)
+        if self._urls and (url := self._urls.get(execution_id, {}).get(url_key)) is not None:
+            run = max(run, url, key=lambda order: _STRICTNESS[order.state])
         if not self._jobs and not self._exhausted:
             return run
         job = self._jobs.get(job_id, NO_DIRECTIVE)
         spent = self._exhausted.get((execution_id, crawl_spec_id), NO_DIRECTIVE)
         return max(job, run, spent, key=lambda order: _STRICTNESS[order.state])
 
+    def directive_of(self, entry: EntryRecorded) -> RunDirective:
+        """Return the directive in effect for an entry."""
+        return self.directive_for(entry.job_id, entry.execution_id, entry.crawl_spec_id, entry.url_key)
+
     def affects(self, execution_ids: Iterable[str]) -> bool:
         """Whether a directive may apply to one of these runs."""
         exhausted = {run for run, _ in self._exhausted}
-        return bool(self._jobs) or any(run in self._runs or run in exhausted for run in execution_ids)
+        return bool(self._jobs) or any(
+            run in self._runs or run in exhausted or run in self._urls for run in execution_ids
+        )
 
     def _apply_to_run(self, event: JobEvent, state: RunState) -> bool:
         directives, name = (
@@ -213,6 +238,19 @@ class RunControl:
                 RunState.RUNS, event.by, event.reason, event.at_ms
             )
         return is_new
+
+    def _cancel_url(self, event: JobEvent) -> bool:
+        cancelled = self._urls.setdefault(event.execution_id, {}) if event.url_key else {}
+        if not event.url_key or event.url_key in cancelled:
+            return False
+        cancelled[event.url_key] = RunDirective(RunState.CANCELLED, event.by, event.reason, event.at_ms)
+        return True
+
+    def _forget_url(self, execution_id: str, url_key: str) -> None:
+        cancelled = self._urls.get(execution_id, {})
+        cancelled.pop(url_key, None)
+        if not cancelled:
+            self._urls.pop(execution_id, None)
 
     def _complete(self, event: JobEvent) -> bool:
         run = event.execution_id

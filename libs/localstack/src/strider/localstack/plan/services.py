@@ -58,7 +58,7 @@ STACK_VARIABLES: Final = frozenset(
     }
 )
 """Settings of the stack and of commands, which no service has: it would refuse most as unknown."""
-_SHARED_BY_SOME: Final = ("AUTH_JWT_", "STRIDER_HEADERS_", "STRIDER_OWNER_", "STRIDER_SEEDS_")
+_SHARED_BY_SOME: Final = ("AUTH_JWT_", "SESSION_", "STRIDER_HEADERS_", "STRIDER_OWNER_", "STRIDER_SEEDS_")
 """Beginnings of settings that several services have, and not all."""
 
 

@@ -9,9 +9,12 @@ from .read_models import PostgresReadModels
 from .run_commands import KafkaRunCommands
 from .run_states import FollowedRuns
 from .seed_publisher import KafkaSeedPublisher
+from .session_records import RedisSessions
 from .snapshot_feeds import SnapshotFeed
+from .statistics import CachedFigures
 
 __all__ = [
+    "CachedFigures",
     "ConnectionLimits",
     "FollowedRuns",
     "HttpServer",
@@ -21,5 +24,6 @@ __all__ = [
     "PostgresReadModels",
     "RedisIdempotencyRecords",
     "RedisLeaseRecovery",
+    "RedisSessions",
     "SnapshotFeed",
 ]

@@ -25,6 +25,13 @@ class PostgresReadModels:
 
     async def find(self, query: SqlQuery) -> Sequence[Mapping[str, Any]]:
         """Return the rows of a query."""
+        return await self._run(query)
+
+    async def delete(self, statement: SqlQuery) -> bool:
+        """Delete a row; return whether there was one."""
+        return bool(await self._run(statement))
+
+    async def _run(self, query: SqlQuery) -> Sequence[Mapping[str, Any]]:
         try:
             return [dict(row) for row in await self._postgres.fetch(query.sql, *query.arguments)]
         except StoreRejected as refusal:

@@ -7,6 +7,7 @@ clients that wait for a run cost no more than one.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -18,7 +19,7 @@ from strider.contracts.generated.events import JobEvent
 from strider.contracts.generated.topics import JOB_COMMANDS
 from strider.crawl.feeds import JobCommandFeed, JobEventFeed
 from strider.crawl.runs.commands import command_record
-from strider.crawl.runs.control import RunControl
+from strider.crawl.runs.control import RunControl, RunDirective
 from strider.crawl.topic_follower import TopicFollower
 from strider.frontier.redis.inspection import RunsSnapshot, ShardInspector
 from strider.messaging.effects import Publish
@@ -81,8 +82,7 @@ class FollowedRuns:
 
     async def find(self, execution_id: str) -> RunRecord | None:
         """Return a run; None where nothing is known of it. Raises Unavailable."""
-        if not self._is_caught_up:
-            raise Unavailable("kafka", "the states of runs have not been read since the start")
+        self._require_states()
         if (end := self._ends.get(execution_id)) is not None:
             return ended_run(end)
         snapshot = await self._read_snapshot()
@@ -107,6 +107,31 @@ class FollowedRuns:
             raise Unavailable("kafka", f"not acknowledged within {self._timeout_seconds:g} s") from failure
         self._control.apply(command)
 
+    def cancelled_urls(self) -> int:
+        """Return how many URLs are cancelled in runs of their own. Raises Unavailable."""
+        self._require_states()
+        return self._control.cancelled_urls
+
+    def url_cancellation(self, execution_id: str, url_key: str) -> RunDirective | None:
+        """Return who has cancelled a URL in a run; None where it is not cancelled. Raises Unavailable."""
+        self._require_states()
+        return self._control.url_directive(execution_id, url_key)
+
+    async def places(self, shard: int, entry_ids: Sequence[str]) -> Sequence[str]:
+        """Return where the working set has entries; empty for one that is not open. Raises Unavailable."""
+        return await self._inspector.locations(shard, entry_ids)
+
+    async def state_counts(self) -> dict[str, int]:
+        """Return the number of runs in each state, and of those whose end is known. Raises Unavailable."""
+        self._require_states()
+        snapshot = await self._read_snapshot()
+        counts = Counter(
+            open_run(name, FrontierRun(found.job_id), self._control).state
+            for name, found in snapshot.runs.items()
+            if name not in self._ends
+        )
+        return {**counts, "ended": len(self._ends)}
+
     def now_ms(self) -> int:
         """Return the time of a command."""
         return epoch_ms(self._clock)
@@ -115,6 +140,10 @@ class FollowedRuns:
         """Close the readers."""
         await self._event_feed.close()
         await self._command_feed.close()
+
+    def _require_states(self) -> None:
+        if not self._is_caught_up:
+            raise Unavailable("kafka", "the states of runs have not been read since the start")
 
     async def _catch_up(self) -> None:
         await self._events.catch_up()

@@ -47,7 +47,7 @@ class SqlQuery:
 
 
 @dataclass(slots=True)
-class _Conditions:
+class Conditions:
     """Conditions joined by AND, with numbered parameters."""
 
     texts: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ class _Conditions:
 
 def pages_query(filters: ListFilters, *, after: ListCursor | None, limit: int) -> SqlQuery:
     """List pages, newest first; one more than the limit shows that there are more."""
-    conditions = _shared(filters, "crawled_at")
+    conditions = shared_conditions(filters, "crawled_at")
     conditions.equal("status_code", filters.status_code)
     if after is not None:
         conditions.add("(crawled_at, url_key, job_id) < ({}, {}, {})", after.at, after.key, after.more)
@@ -80,7 +80,7 @@ def pages_query(filters: ListFilters, *, after: ListCursor | None, limit: int) -
 
 def decisions_query(filters: ListFilters, *, after: ListCursor | None, limit: int) -> SqlQuery:
     """List decisions, newest first; one more than the limit shows that there are more."""
-    conditions = _shared(filters, "decided_at")
+    conditions = shared_conditions(filters, "decided_at")
     conditions.equal("status_code", filters.status_code)
     conditions.equal("decision", filters.decision)
     conditions.equal("reason", filters.reason)
@@ -91,14 +91,15 @@ def decisions_query(filters: ListFilters, *, after: ListCursor | None, limit: in
 
 def page_query(url_key: str, job_id: str | None) -> SqlQuery:
     """Find one page with its text: of the named job, else the one that was crawled last."""
-    conditions = _Conditions()
+    conditions = Conditions()
     conditions.equal("url_key", url_key)
     conditions.equal("job_id", job_id)
     return _list("crawled_pages", _DETAIL_COLUMNS, conditions, order=("crawled_at",), limit=0)
 
 
-def _shared(filters: ListFilters, moment: str) -> _Conditions:
-    conditions = _Conditions()
+def shared_conditions(filters: ListFilters, moment: str, conditions: Conditions | None = None) -> Conditions:
+    """Return the conditions that the rows of every list have in common; `moment` is the column of time."""
+    conditions = conditions or Conditions()
     conditions.equal("url_key", filters.url_key)
     conditions.equal("domain", filters.domain)
     conditions.equal("host", filters.host)
@@ -112,7 +113,7 @@ def _shared(filters: ListFilters, moment: str) -> _Conditions:
 
 
 def _list(
-    table: str, columns: Sequence[str], conditions: _Conditions, *, order: Sequence[str], limit: int
+    table: str, columns: Sequence[str], conditions: Conditions, *, order: Sequence[str], limit: int
 ) -> SqlQuery:
     where = f" WHERE {' AND '.join(conditions.texts)}" if conditions.texts else ""
     by = ", ".join(f"{column} DESC" for column in order)

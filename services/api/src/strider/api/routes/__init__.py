@@ -3,7 +3,10 @@
 POST /api/v1/seeds ─▶ validate ─▶ seeds-owned (without an owner key: seeds-submitted)
 /api/v1/jobs · /api/v1/executions · /api/v1/scheduler ─▶ jobs · job_executions (cancel: job-commands)
 GET  /api/v1/pages · /api/v1/decisions ─▶ query ─▶ crawled_pages · url_decisions
+GET  /api/v1/frontier · /api/v1/discovered-links ─▶ urls · url_decisions · failed_requests · hosts
+POST /api/v1/frontier ─▶ seeds-owned; DELETE /api/v1/frontier/{key} ─▶ job-commands
 POST /api/v1/frontier/recover ─▶ leases in Redis
+/api/v1/session ─▶ sessions in Redis; GET /api/v1/stats ─▶ figures
 GET  /api/v1/runs/{id} ─▶ job-commands · job-events · counts in Redis
 POST /api/v1/runs/{id}/close · pause · resume · cancel ─▶ job-commands
 /api/v1/sources ─▶ sources ─▶ sources; POST /api/v1/admin/sync-enabled-sources ─▶ jobs
@@ -15,7 +18,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from fastapi import FastAPI, Response
 
@@ -23,8 +26,19 @@ from strider.contracts.generated.topics import JOB_COMMANDS, SEEDS_OWNED, SEEDS_
 from strider.jobs.ports import JobStore
 
 from .aliases import serve_aliases
-from .auth import TokenVerifier, check_roles
-from .frontier import LeaseRecovery, frontier_routes
+from .auth import SessionRules, SessionStore, TokenVerifier, check_roles
+from .frontier import (
+    EntryPlaces,
+    FrontierParts,
+    LeaseRecovery,
+    LinkRecords,
+    UrlCancellations,
+    entry_admin_routes,
+    entry_routes,
+    lease_routes,
+    link_admin_routes,
+    link_routes,
+)
 from .health import ReadinessReport, health_report, health_routes
 from .idempotency import Idempotency, ResponseStore
 from .jobs import (
@@ -43,18 +57,23 @@ from .problem_details import install_problem_handlers
 from .request_log import RequestLog
 from .runs import RunStates, run_routes
 from .seeds import SeedLimits, SeedPublisher, SeedSubmission, seed_routes, seed_schema
+from .sessions import session_routes
 from .sources import SourceParts, admin_routes, source_routes
+from .stats import PublicFigures, stats_routes
 
 __all__ = [
     "PRODUCES",
     "ApiParts",
     "Feeds",
+    "FrontierRuns",
     "Idempotency",
     "JobLogs",
     "JobRules",
     "LeaseRecovery",
+    "LinkRecords",
     "LiveParts",
     "OpenStreams",
+    "PublicFigures",
     "ReadModels",
     "ReadinessReport",
     "ResponseStore",
@@ -63,6 +82,8 @@ __all__ = [
     "SeedLimits",
     "SeedPublisher",
     "SeedSubmission",
+    "SessionRules",
+    "SessionStore",
     "SourceParts",
     "TokenVerifier",
     "build_app",
@@ -81,22 +102,29 @@ class LiveParts:
     feeds: Feeds
 
 
+class FrontierRuns(RunStates, UrlCancellations, EntryPlaces, Protocol):
+    """Runs, commands about them and their URLs, and where the working set has entries."""
+
+
 @dataclass(frozen=True, slots=True)
 class ApiParts:
     """Adapters and settings of the routes."""
 
     seeds: SeedSubmission
-    records: ReadModels
+    records: LinkRecords
     leases: LeaseRecovery
     jobs: JobStore
     job_rules: JobRules
     run_commands: RunCommands
-    runs: RunStates
+    runs: FrontierRuns
     condition: ReadinessReport
     tokens: TokenVerifier
+    sessions: SessionRules
+    figures: PublicFigures
     idempotency: Idempotency
     sources: SourceParts
     version: str
+    shards: int
     live: LiveParts | None = None
     """Without it the API has no logs and no streams."""
 
@@ -112,13 +140,16 @@ def build_app(parts: ApiParts) -> FastAPI:
         openapi_url=None,
     )
     app.state.tokens = parts.tokens
+    app.state.sessions = parts.sessions
     app.state.idempotency = parts.idempotency
     app.add_middleware(RequestLog)
     install_problem_handlers(app)
     install_job_problems(app)
     app.include_router(health_routes(parts.condition, parts.version))
     app.include_router(seed_routes(parts.seeds, seed_schema()))
-    app.include_router(frontier_routes(parts.leases))
+    app.include_router(session_routes())
+    app.include_router(stats_routes(parts.figures))
+    _include_frontier(app, parts)
     app.include_router(run_routes(parts.runs))
     app.include_router(job_routes(parts.jobs, parts.job_rules))
     app.include_router(job_deletion_routes(parts.jobs, parts.run_commands))
@@ -136,6 +167,15 @@ def build_app(parts: ApiParts) -> FastAPI:
     _serve_contract(app)
     check_roles(app)
     return app
+
+
+def _include_frontier(app: FastAPI, parts: ApiParts) -> None:
+    frontier = FrontierParts(parts.records, parts.runs, parts.seeds, parts.runs, parts.shards)
+    app.include_router(lease_routes(parts.leases))
+    app.include_router(entry_routes(frontier))
+    app.include_router(entry_admin_routes(frontier))
+    app.include_router(link_routes(parts.records))
+    app.include_router(link_admin_routes(parts.records))
 
 
 def _serve_contract(app: FastAPI) -> None:

@@ -22,6 +22,10 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
         "/api/pages": "/api/v1/pages",
         "/api/pages/{key}": "/api/v1/pages/{key}",
         "/api/decisions": "/api/v1/decisions",
+        "/api/stats": "/api/v1/stats",
+        "/api/frontier": "/api/v1/frontier",
+        "/api/frontier/urls": "/api/v1/frontier",
+        "/api/frontier/add": "/api/v1/frontier",
         "/api/frontier/recover": "/api/v1/frontier/recover",
         "/api/v1/jobs/{job_id}/force-run": "/api/v2/jobs/{job_id}/force-run",
     }

@@ -17,6 +17,25 @@ HEALTH: Final[dict[str, Any]] = {
     "dependencies": {"kafka": True, "postgres": True, "redis": True},
 }
 
+SESSION: Final[dict[str, Any]] = {
+    "subject": "ada",
+    "role": "admin",
+    "created_at": MOMENT,
+    "ends_at": "2026-11-19T12:00:00.005Z",
+    "csrf_token": "n2Yc3v0fJrB1pX9qkT5uWz8sLmDhGe4oA7iRbVtQxKc",
+}
+
+STATS: Final[dict[str, Any]] = {
+    "pages": 1_204,
+    "urls": 9_120,
+    "hosts": 12,
+    "runs": {"running": 1, "ended": 7},
+    "fetchers": 2,
+    "pages_fetched": 48_112,
+    "bytes_fetched": 1_402_118_331,
+    "at": MOMENT,
+}
+
 SEEDS: Final[dict[str, Any]] = {
     "accepted": 1,
     "refused": 1,

@@ -94,7 +94,7 @@ class IdempotentRoute(APIRoute):
         async def handle_once(request: Request) -> Response:
             if request.method != "POST" or HEADER not in request.headers:
                 return await handle(request)
-            caller = authorize(request, role_of(self) or Role.ADMIN)
+            caller = await authorize(request, role_of(self) or Role.ADMIN)
             return await _carry_out_once(request, caller, handle)
 
         return handle_once

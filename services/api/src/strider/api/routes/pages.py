@@ -22,7 +22,8 @@ MAX_ITEMS: Final = 500
 MAX_CHARACTERS: Final = 4096
 """Of a URL."""
 
-FILTERS: Final = ("key", "url", "host", "domain", "job", "execution", "status", "since", "until")
+COMMON_FILTERS: Final = ("key", "url", "host", "domain", "job", "execution", "since", "until")
+FILTERS: Final = (*COMMON_FILTERS, "status")
 LISTING: Final = ("limit", "cursor")
 
 
@@ -49,7 +50,7 @@ class ReadModels(Protocol):
         """Return the rows of a query; may raise Unavailable."""
 
 
-async def _filters(  # noqa: PLR0917  # each is a parameter of the query string, and is named there
+async def _common_filters(  # noqa: PLR0917  # each is a parameter of the query string, and is named there
     key: Annotated[str | None, Query(description="Key of a URL.", json_schema_extra=_KEY)] = None,
     url: Annotated[
         str | None, Query(max_length=MAX_CHARACTERS, description="A URL, in any notation.")
@@ -58,7 +59,6 @@ async def _filters(  # noqa: PLR0917  # each is a parameter of the query string,
     domain: Name = None,
     job: Name = None,
     execution: Name = None,
-    status: Annotated[int | None, Query(ge=0, le=999)] = None,
     since: Annotated[Moment, Query(description="ISO 8601; at or after it.")] = None,
     until: Annotated[Moment, Query(description="ISO 8601; before it.")] = None,
 ) -> ListFilters:
@@ -66,7 +66,6 @@ async def _filters(  # noqa: PLR0917  # each is a parameter of the query string,
         url_key=core.url_to_key(url) if url is not None else None,
         job_id=core.text_filter("job", job),
         execution_id=core.text_filter("execution", execution),
-        status_code=status,
         since=core.time_filter("since", since),
         until=core.time_filter("until", until),
     )
@@ -78,6 +77,13 @@ async def _filters(  # noqa: PLR0917  # each is a parameter of the query string,
         name, owner = core.host_filter("host", host)
         filters = replace(filters, host=name, domain=filters.domain or owner)
     return filters
+
+
+Common = Annotated[ListFilters, Depends(_common_filters)]
+
+
+async def _filters(common: Common, status: Annotated[int | None, Query(ge=0, le=999)] = None) -> ListFilters:
+    return replace(common, status_code=status)
 
 
 def only(*names: str) -> Callable[[Request], Awaitable[None]]:

@@ -71,6 +71,35 @@ class RecoveryResponse(BaseModel):
     recovered: int
 
 
+class SessionResponse(BaseModel):
+    """A session: who is logged in, and until when."""
+
+    model_config = with_example(examples.SESSION)
+    subject: str
+    role: str
+    created_at: Moment
+    ends_at: Moment
+    csrf_token: str
+    """Sent in `X-CSRF-Token` with each request of the session that may change something."""
+
+
+class StatsResponse(BaseModel):
+    """Public figures of the crawl, seconds old; null where a part does not respond."""
+
+    model_config = with_example(examples.STATS)
+    pages: int | None
+    """Stored pages: exact to 10,000, then the estimate of the database."""
+    urls: int | None
+    hosts: int | None
+    runs: dict[str, int] | None
+    """Runs by state; `ended` for those whose end is still known."""
+    fetchers: int | None
+    pages_fetched: int | None
+    """Since the fetchers were counted first; `bytes_fetched` likewise."""
+    bytes_fetched: int | None
+    at: Moment
+
+
 class RunResponse(BaseModel):
     """A run: its state, and its counts."""
 

@@ -141,19 +141,22 @@ class SeedSubmission:
     protect_headers: ProtectHeaders = refuse_clear_values
     """Encrypts personal headers before they are published."""
 
-    async def submit(self, body: bytes) -> list[SeedResult]:
-        """Validate every seed, publish those that can be crawled, and return a result for each."""
+    async def submit(self, body: bytes, *, sender: str = "") -> list[SeedResult]:
+        """Validate every seed, publish those that can be crawled, and return a result for each.
+
+        `sender` is named as the one who submits seeds that name none.
+        """
         checked = []
         for number, document in enumerate(read_body(body, max_seeds=self.rules.max_seeds), 1):
             if number % SEEDS_PER_YIELD == 0:
                 await asyncio.sleep(0)
-            checked.append(self._check(document))
+            checked.append(self._check(document, sender or SENDER))
         seeds = [seed for _, seed in checked if seed is not None]
         if seeds:
             await self.publisher.publish(seeds)
         return [result for result, _ in checked]
 
-    def _check(self, sent: SeedDocument) -> tuple[SeedResult, SeedSubmitted | None]:
+    def _check(self, sent: SeedDocument, sender: str) -> tuple[SeedResult, SeedSubmitted | None]:
         try:
             seed = self.read(sent.document)
         except DecodeError as failure:
@@ -170,7 +173,7 @@ class SeedSubmission:
         stamped = replace(
             seed,
             headers=headers,
-            submitted_by=seed.submitted_by or SENDER,
+            submitted_by=seed.submitted_by or sender,
             submitted_at_ms=seed.submitted_at_ms or self.now_ms(),
         )
         return result, stamped

@@ -36,6 +36,8 @@ from .command_records import RECORDING_SHARD, CommandRecords
 
 _UNSWEPT_KINDS: Final = frozenset({JobEventKind.CLOSE, JobEventKind.RUN_COMPLETED})
 """Changes of a run that no entry waits for: a closed run continues, one that has ended has none open."""
+ALL_SHARDS: Final = -1
+"""In place of a shard's number."""
 
 _log = logger("scheduler")
 
@@ -144,9 +146,9 @@ class JobCommandsHandler:
             about = {"job": event.job_id, "run": event.execution_id, "group": event.group}
             _log.emit(log_events.JOB_COMMAND_RECEIVED, what=event.what, by=event.by, **about)
         groups = {event.group for event in changed if event.group}
-        is_swept = any(not event.group and event.what not in _UNSWEPT_KINDS for event in changed)
+        swept = {event.shard for event in changed if not event.group and event.what not in _UNSWEPT_KINDS}
         for shard in list(self._owned.values()):
-            if spent or is_swept:
+            if spent or swept & {shard.number, ALL_SHARDS}:
                 shard.sweep_requests.for_queues = True
                 shard.wake.set()
             await self._block_groups(shard, [name for name in groups if self._shard_of(name) == shard.number])

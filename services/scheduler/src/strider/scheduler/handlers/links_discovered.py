@@ -244,7 +244,7 @@ class LinksDiscoveredHandler:
         for candidate in (found,) if placed is found else (found, placed):
             origin = candidate.origin
             directive = self._run_control.directive_for(
-                origin.job_id, origin.execution_id, origin.crawl_spec_id
+                origin.job_id, origin.execution_id, origin.crawl_spec_id, candidate.url_key
             )
             if directive.state in _CLOSE_REASONS:
                 return directive

@@ -234,9 +234,7 @@ class RefillLoop:
         for entry in entries:
             if disposition_of(entry) is not EntryDisposition.QUEUE:
                 continue
-            standing = self._run_control.directive_for(
-                entry.job_id, entry.execution_id, entry.crawl_spec_id
-            ).state
+            standing = self._run_control.directive_of(entry).state
             if standing in CLOSE_REASONS:
                 yield replace_fields(entry, due_at_ms=min(entry.due_at_ms, now_ms))
             elif standing is RunState.PAUSED:

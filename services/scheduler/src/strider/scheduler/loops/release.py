@@ -225,7 +225,7 @@ class ReleaseLoop:
         )
         name = origin_of(entry.url)
         robots: CachedRobots = shard.robots.get(name)
-        directive = self._run_control.directive_for(entry.job_id, entry.execution_id, entry.crawl_spec_id)
+        directive = self._run_control.directive_of(entry)
         has_caught_up = shard.expiry_guard.has_caught_up
         context = ReleaseContext(
             spec,

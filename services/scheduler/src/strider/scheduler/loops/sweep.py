@@ -93,8 +93,4 @@ class QueueSweep:
         """Return the decision about an entry; None where another one is pending."""
         if self._shard.decisions.is_pending(entry_id(entry.job_id, entry.url_key)):
             return None
-        return apply_run_state(
-            entry,
-            self._run_control.directive_for(entry.job_id, entry.execution_id, entry.crawl_spec_id),
-            now_ms,
-        )
+        return apply_run_state(entry, self._run_control.directive_of(entry), now_ms)

@@ -72,12 +72,7 @@ class SweepRequests:
         if self._run_control.has_any and not self.for_queues:
             now_ms = self._clock.now_ms()
             self.for_queues = any(
-                apply_run_state(
-                    entry,
-                    self._run_control.directive_for(entry.job_id, entry.execution_id, entry.crawl_spec_id),
-                    now_ms,
-                )
-                is not None
+                apply_run_state(entry, self._run_control.directive_of(entry), now_ms) is not None
                 for entry in entries
                 if disposition_of(entry) is EntryDisposition.QUEUE
             )

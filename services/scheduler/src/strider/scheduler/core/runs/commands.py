@@ -5,6 +5,7 @@ The topic job-commands keeps them by key:
     pause, resume              one key for each run or job: the last one counts
     block_host, unblock_host   one key for each host group: the last one counts
     cancel, drop               keys of their own: they cannot be undone
+    cancel_url                 a key for each URL of a run: it cannot be undone
     close                      a key for each run: no more seeds of it come
     budget_used_up             a fact, one key for each run and crawl spec
     run_completed              a fact, one key for each run
@@ -32,6 +33,7 @@ _KEPT_KINDS: Final = frozenset(
         JobEventKind.BLOCK_HOST,
         JobEventKind.UNBLOCK_HOST,
         JobEventKind.BUDGET_USED_UP,
+        JobEventKind.CANCEL_URL,
         JobEventKind.CLOSE,
         JobEventKind.RUN_COMPLETED,
     }

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Final, Protocol
 
 from fastapi import APIRouter, Query, Request
 
-from .auth import ADMIN, require_json
-from .problem_details import ProblemError, read_request_body
-from .response_models import RecoveryResponse, problems
+from strider.api.routes.auth import ADMIN, require_json
+from strider.api.routes.problem_details import ProblemError, read_request_body
+from strider.api.routes.response_models import RecoveryResponse, problems
 
 _NO_FIELDS: Final[dict[str, Any]] = {
     "required": True,
@@ -27,7 +27,7 @@ class LeaseRecovery(Protocol):
         """End leases that no fetcher has started for so long; returns how many."""
 
 
-def frontier_routes(leases: LeaseRecovery) -> APIRouter:
+def lease_routes(leases: LeaseRecovery) -> APIRouter:
     """Build the routes."""
     router = APIRouter(tags=["frontier"], dependencies=[ADMIN])
 
