@@ -14,8 +14,8 @@ from strider.cli.exit_codes import CommandExit
 from strider.runtime.access_tokens import Role
 from strider.storage.postgres import Postgres
 from strider.testing.callers import access_token
+from tests.integration.api.sources.test_sources import job_of
 from tests.integration.api.test_service import start, topics
-from tests.integration.api.test_sources import job_of
 
 from .test_jobs import Command, strider
 

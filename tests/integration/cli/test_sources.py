@@ -20,7 +20,7 @@ from strider.messaging.kafka import KafkaConnection
 from strider.messaging.topics import apply_topics
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.testing.stack import ServerStack
-from tests.integration.api.test_sources import published
+from tests.integration.api.sources.test_sources import published
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 

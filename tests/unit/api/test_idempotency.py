@@ -228,7 +228,10 @@ async def test_redis_that_goes_away_meanwhile_changes_no_response(
         answer = await post(client, body)
 
     assert answer.status_code == (202 if body is SEED else 422)
-    assert [line["event"] for line in lines] == [log_events.RESPONSE_NOT_KEPT.text]
+    assert [line["event"] for line in lines] == [
+        log_events.RESPONSE_NOT_KEPT.text,
+        log_events.API_REQUEST_HANDLED.text,
+    ]
 
 
 async def test_a_response_that_is_too_large_to_keep_is_not_carried_out_again(

@@ -218,8 +218,8 @@ def test_a_new_version_is_written_and_listed(schemas: Path) -> None:
     code, printed, _ = run("new-version", "job-event", "--schemas", str(schemas))
 
     assert code == 0
-    assert f"{schemas}/avro/job-event.v2.avsc -> {schemas}/avro/job-event.v3.avsc" in printed.splitlines()
-    assert "value: job-event.v3" in (schemas / "topics" / "job-events.yaml").read_text()
+    assert f"{schemas}/avro/job-event.v3.avsc -> {schemas}/avro/job-event.v4.avsc" in printed.splitlines()
+    assert "value: job-event.v4" in (schemas / "topics" / "job-events.yaml").read_text()
 
 
 def test_an_unknown_event_has_no_new_version(schemas: Path) -> None:

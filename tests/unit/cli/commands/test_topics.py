@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from strider.cli.commands.topics import app
+from strider.cli.connections import STACK_HINT
 from strider.cli.messages import check_conditions, message_json, parse_since, parse_where
 from strider.contracts import TOPICS
 from strider.contracts.codegen.asyncapi import render_asyncapi
@@ -228,7 +229,7 @@ def test_a_missing_broker_is_reported_with_how_to_start_one() -> None:
         "",
         (
             "strider: no address of Kafka is configured: give strider --kafka, "
-            "set KAFKA_BOOTSTRAP_SERVERS, or start the local stack with: strider up\n"
+            f"set KAFKA_BOOTSTRAP_SERVERS, or {STACK_HINT}\n"
         ),
     )
 

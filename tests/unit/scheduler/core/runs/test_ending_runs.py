@@ -178,11 +178,13 @@ def test_a_scheduler_of_an_earlier_version_reads_an_end_with_start_pages() -> No
     tally = RunTally({"settled": 1}, 1, 9, start_pages=StartPages(1, (StartPage("a" * 64, "b", "c"),)))
     end = completion_event(a_run(RunFact(a_count(accepted=1), ASKED, tally)), RunControl(), now_ms=9)
     value = Codec(current).encode(JOB_EVENTS, end).value
-    older.register(current.definition("job-event.v2"))
+    older.register(current.definition(JOB_EVENTS.schema_name))
 
     found = Codec(older).decode(replace(JOB_EVENTS, schema_name="job-event.v1", value=EarlierEvent), value)
     assert found.fields == {
-        name: value for name, value in end.to_record().items() if not name.startswith("start_")
+        name: value
+        for name, value in end.to_record().items()
+        if not name.startswith("start_") and name != "url_key"
     }
 
 

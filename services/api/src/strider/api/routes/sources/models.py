@@ -17,7 +17,14 @@ _ID: Final = "0c1c5c4e-6a0f-4be0-9a53-a43e0d1d0d52"
 _SOURCE: Final = {
     "id": _ID,
     **document_of(
-        SourceSaved(_ID, "Example", "https://example.org/", interval_minutes=360, delay_seconds=2.0)
+        SourceSaved(
+            _ID,
+            "Example",
+            "https://example.org/",
+            interval_minutes=360,
+            delay_seconds=2.0,
+            feed_poll_seconds=900,
+        )
     ),
     "version": 1,
     "created_at": examples.MOMENT,

@@ -26,10 +26,10 @@ from strider.messaging.ports import TopicPartition
 from strider.runtime.clocks import SystemClock
 from strider.storage.postgres import Postgres
 from strider.storage.redis import RedisOptions, connect
+from tests.integration.api.test_service import CODEC, Start, client_of, ready, start, topics
 from tests.processes.waiting import until
 
 from .source_manager import TOKEN, ListedSources, source_manager
-from .test_service import CODEC, Start, client_of, ready, start, topics
 
 __all__ = ["start", "topics"]
 
