@@ -67,7 +67,7 @@ async def test_the_advice_for_operators_is_written_down_and_its_commands_work(
     commands = re.findall(r"(?m)^ {8}strider (.*)$", advice)
     metrics, sources, create = (shlex.split(line) for line in commands)
     await strider.done("sources", "add", "advice", "https://example.org/")
-    source_id = (await strider.done(*sources)).splitlines()[1].split()[0]
+    source_id = (await strider.done(*sources)).splitlines()[1].split()[1]
     created = await strider.json(*(source_id if word == "SOURCE" else word for word in create))
     jobs = await job_store.find(JobQuery(source_id=source_id))
 

@@ -137,6 +137,21 @@ async def test_a_job_is_created_changed_commanded_and_deleted(strider: Command) 
     )
 
 
+async def test_a_source_is_named_by_its_name_or_id_and_a_missing_one_is_warned_about(
+    strider: Command,
+) -> None:
+    source = (await strider.json("sources", "add", "Example", "https://example.org/"))["source_id"]
+
+    by_name = await strider.json("jobs", "create", "https://example.org/", "--source", "Example")
+    by_id = await strider.json("jobs", "create", "https://example.org/", "--source", source)
+    missing = await strider.run("jobs", "create", "https://example.org/", "--source", "nope")
+
+    assert (by_name["source_id"], by_id["source_id"]) == (source, source)
+    assert len(await strider.json("jobs", "list", "--source", "Example")) == 2
+    assert missing.exit_code == 0
+    assert "there is no source with the id or name 'nope'; runs fail until" in missing.stderr
+
+
 async def test_a_job_is_named_by_its_name_or_the_beginning_of_its_id(strider: Command) -> None:
     one = (await strider.json("jobs", "create", "https://example.org/", "--name", "news", "--every", "6h"))[
         "id"

@@ -236,6 +236,12 @@ async def test_a_form_of_another_page_sends_no_command(world: RunsWorld, client:
     assert (problem_of(answer)[0], world.commands()) == (415, [])
 
 
+async def test_a_command_needs_no_body(world: RunsWorld, client: httpx.AsyncClient) -> None:
+    answer = await client.post("/api/v1/runs/spring/cancel")
+
+    assert (answer.status_code, len(world.commands())) == (200, 1)
+
+
 async def test_before_the_topics_are_read_no_run_is_known_and_none_is_unknown(world: RunsWorld) -> None:
     async with client_of(world.parts()) as client:
         answers = [await client.get("/api/v1/runs/spring"), await command(client, "cancel")]

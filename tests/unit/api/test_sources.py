@@ -142,7 +142,8 @@ async def test_enabling_twice_changes_nothing(world: World, client: httpx.AsyncC
     assert (off.json()["enabled"], off.json()["version"]) == (False, 3)
     assert world.sources.aligned == [off.json()["id"]] * 4
     assert fault_of(await client.post(f"{path}/enable", json={"a": 1}))[0] == 422
-    assert fault_of(await client.post(f"{path}/enable"))[0] == 415
+    assert fault_of(await client.post(f"{path}/enable", content=b"{}"))[0] == 415
+    assert (await client.post(f"{path}/enable")).json()["enabled"] is True
 
 
 async def test_a_source_with_jobs_is_removed_by_force_alone(world: World, client: httpx.AsyncClient) -> None:

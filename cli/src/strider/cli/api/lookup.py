@@ -1,11 +1,11 @@
-"""The job that a person names: by its id, by the beginning of it, or by its name."""
+"""The job or source that a person names: by its id, or by its name; a job also by the beginning of its id."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from strider.cli.exit_codes import CommandExit
-from strider.cli.output import counted, fail
+from strider.cli.output import counted, fail, warn
 
 if TYPE_CHECKING:
     from strider.client import RemoteJob, StriderClient
@@ -40,3 +40,17 @@ def _with_prefix(api: StriderClient, text: str) -> list[RemoteJob]:
     if len(text) < MIN_PREFIX_CHARACTERS:
         return []
     return list(api.jobs.list(id_prefix=text, limit=MAX_SHOWN))
+
+
+def find_source_id(api: StriderClient, text: str) -> str:
+    """Return the id of a source; one that does not exist may be made later, so it is warned about."""
+    from strider.client import NotFoundProblem  # noqa: PLC0415  # as above
+
+    try:
+        return api.sources.get(text).id
+    except NotFoundProblem:
+        found = [source.id for source in api.sources.list(name=text) if source.name == text]
+    if not found:
+        warn(f"there is no source with the id or name {text!r}; runs fail until one has this id")
+        return text
+    return found[0]

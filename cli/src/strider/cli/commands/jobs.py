@@ -20,7 +20,7 @@ from strider.cli.api.job_views import (
     job_fields,
     job_row,
 )
-from strider.cli.api.lookup import find_job
+from strider.cli.api.lookup import find_job, find_source_id
 from strider.cli.commands.job_logs import print_job_logs
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import ApiToken, ApiUrl, AsJson, Yes
@@ -36,7 +36,7 @@ from strider.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from strider.client import RemoteJob
+    from strider.client import RemoteJob, StriderClient
 
 app = typer.Typer(no_args_is_help=True, help="Create, list, change and command jobs; list their runs.")
 
@@ -52,7 +52,10 @@ Job = Annotated[
     str, typer.Argument(metavar="JOB", help="Id or name of a job; 6 characters of its id will do.")
 ]
 StartUrl = Annotated[str, typer.Argument(metavar="URL", help="Page where its runs start.")]
-Source = Annotated[str, typer.Option("--source", metavar="ID", help="Source whose settings its runs have.")]
+Source = Annotated[
+    str,
+    typer.Option("--source", metavar="SOURCE", help="Id or name of the source whose settings its runs have."),
+]
 Name = Annotated[str, typer.Option("--name", help="A name for people; no two jobs have the same one.")]
 Every = Annotated[
     str, typer.Option("--every", metavar="TIME", help="Interval: minutes, hours or days, as 30m, 6h, 2d.")
@@ -113,13 +116,14 @@ def create(  # noqa: PLR0917  # options, which are given by name
         metadata=metadata or (),
     )
     with open_api(api_url, token, options=OPTION_OF_FIELD) as api:
+        _resolve_source(api, fields)
         _print_job(api.jobs.create(url=url, **fields), as_json=as_json)
 
 
 @app.command("list")
 def list_jobs(  # noqa: PLR0917  # as above
     status: Annotated[str, typer.Option("--status", help="Only jobs with this status.")] = "",
-    source: Annotated[str, typer.Option("--source", metavar="ID", help="Only jobs of this source.")] = "",
+    source: Annotated[str, typer.Option("--source", metavar="SOURCE", help="Only jobs of this source.")] = "",
     limit: Limit = 100,
     api_url: ApiUrl = "",
     token: ApiToken = "",
@@ -127,7 +131,8 @@ def list_jobs(  # noqa: PLR0917  # as above
 ) -> None:
     """List jobs, newest first."""
     with open_api(api_url, token, options=OPTION_OF_FIELD) as api:
-        jobs = list(api.jobs.list(status=status or None, source_id=source or None, limit=limit + 1))
+        source_id = find_source_id(api, source) if source else None
+        jobs = list(api.jobs.list(status=status or None, source_id=source_id, limit=limit + 1))
     if len(jobs) > limit:
         print_status(f"there are more than {counted(limit, 'job')}; list more with -n, {MAX_LISTED} at most")
         del jobs[limit:]
@@ -180,6 +185,7 @@ def edit(  # noqa: PLR0917  # as above
     given = locals()
     fields = _changes({name: given[name] for name in _CHANGED})
     with open_api(api_url, token, options={**OPTION_OF_FIELD, "url": "--start"}) as api:
+        _resolve_source(api, fields)
         etag = f'"{version}"' if version is not None else ""
         change = api.jobs.change if is_replacing else api.jobs.patch
         _print_job(change(find_job(api, job).id, etag=etag, **fields), as_json=as_json)
@@ -260,6 +266,11 @@ def runs(
         empty="no runs yet",
         wrapped=(EXECUTION_HEADERS[-1],),
     )
+
+
+def _resolve_source(api: StriderClient, fields: dict[str, Any]) -> None:
+    if source := fields.get("source_id"):
+        fields["source_id"] = find_source_id(api, source)
 
 
 def _full_name(job: RemoteJob) -> str:

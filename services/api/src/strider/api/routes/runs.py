@@ -80,8 +80,10 @@ def run_routes(states: RunStates) -> APIRouter:
 
 def _add_command(router: APIRouter, what: JobEventKind, states: RunStates) -> None:
     async def apply(request: Request, execution_id: str) -> RunResponse:
-        require_json(request)
-        body = _read_command(await read_request_body(request, limit=MAX_BODY_BYTES))
+        content = await read_request_body(request, limit=MAX_BODY_BYTES)
+        if content.strip():
+            require_json(request)
+        body = _read_command(content)
         may_be_new = what is JobEventKind.CLOSE
         run = await _find(states, execution_id, may_be_new=may_be_new)
         try:

@@ -18,6 +18,7 @@ from strider.api.routes.auth import ADMIN, USER, require_json
 from strider.api.routes.idempotency import IdempotentRoute
 from strider.api.routes.pages import Cursor, Limit, only
 from strider.api.routes.problem_details import ProblemError, read_request_body
+from strider.api.routes.request_bodies import refuse_fields
 from strider.api.routes.response_models import problems
 from strider.api.routes.seeds import described_field
 from strider.contracts.generated.events import SourceSaved
@@ -180,8 +181,7 @@ def _add_switching(router: APIRouter, parts: SourceParts) -> None:
     async def switch(
         request: Request, caller: Caller, source_id: str, condition: str | None, *, is_enabled: bool
     ) -> Response:
-        require_json(request)
-        await _refuse_fields(request)
+        await refuse_fields(request)
         with reported_faults():
             saved = await parts.editor.change(
                 _identifier(source_id),
@@ -325,11 +325,6 @@ def _body(schema: dict[str, Any], example: dict[str, Any]) -> dict[str, Any]:
 async def _document(request: Request) -> dict[str, Any]:
     require_json(request)
     return core.read_object(await read_request_body(request, limit=MAX_BODY_BYTES))
-
-
-async def _refuse_fields(request: Request) -> None:
-    if (await read_request_body(request, limit=1024)).strip() not in {b"", b"{}"}:
-        raise ProblemError(422, "the body has no fields here; send {} or nothing")
 
 
 def _identifier(text: str) -> str:
