@@ -106,7 +106,7 @@ class ClosedEntry(NamedTuple):
     """When it was accepted; only of seeds."""
     raw_hash: str = ""
     text_hash: str = ""
-    """Hashes of its page; only of seeds."""
+    """Hashes of its last page; only of seeds, and of entries whose reason is one of `FORGOTTEN_REASONS`."""
 
 
 @dataclass(frozen=True, slots=True)
