@@ -235,6 +235,9 @@ class AdaptiveCopies(Protocol):
     async def delete(self, source_id: str) -> None:
         """Delete the copy of a source; raises Unavailable."""
 
+    async def missing(self, source_ids: Sequence[str]) -> Sequence[str]:
+        """Return the sources without a copy; raises Unavailable."""
+
     async def are_complete(self, shard: int, epoch: int) -> bool:
         """Whether all states of a shard are there; raises Unavailable."""
 
