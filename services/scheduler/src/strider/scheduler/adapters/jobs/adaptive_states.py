@@ -63,7 +63,7 @@ class RedisAdaptiveCopies:
 
     async def write(self, state: AdaptiveRecorded) -> None:
         """Write the copy of a source. Raises Unavailable."""
-        fields = {
+        fields: dict[str, str | int] = {
             "last_hash": state.last_hash,
             "last_change_at": state.last_change_at_ms,
             "unchanged_count": state.unchanged_count,
