@@ -1,4 +1,4 @@
-"""The job that a person names (by its id, the beginning of it, or its name), and how far its run is."""
+"""The job that a person names, by id or name, and how far its run is."""
 
 from __future__ import annotations
 
