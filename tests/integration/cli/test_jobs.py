@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,9 +20,11 @@ from strider.jobs.models import ExecutionResult
 from strider.jobs.ports import JobStore
 from strider.jobs.states import ExecutionState
 from strider.runtime.access_tokens import Role
+from strider.storage.redis import RedisOptions, connect
 from strider.testing.callers import access_token
 from tests.integration.api.jobs.records import job_store
-from tests.integration.api.test_service import Start, start, topics, url_of
+from tests.integration.api.test_service import Start, start, topics, until, url_of
+from tests.integration.frontier.shards import EPOCH, SHARD, accepted, opened
 
 __all__ = ["job_store", "start", "topics"]
 
@@ -184,6 +187,28 @@ async def test_a_failed_job_shows_its_runs_and_is_tried_again(strider: Command, 
     assert (shown["status"], shown["stats"]["failed"]) == ("failed", 1)
     assert "there is no source 'none'" in table
     assert (retried["status"], retried["current_retry_count"]) == ("pending", 0)
+
+
+async def test_a_run_that_is_under_way_shows_how_far_it_is(
+    strider: Command, job_store: JobStore, redis_url: str
+) -> None:
+    """By the frontier."""
+    job = (await strider.json("jobs", "create", "https://example.org/"))["id"]
+    (launch,) = await job_store.claim_due(now_ms=await job_store.now_ms(), limit=1, token="t1")
+    run = launch.execution.execution_id
+    redis = connect(RedisOptions(redis_url))
+    frontier = await opened(redis)
+    pages = [accepted(number) for number in range(3)]
+    entries = [replace(page, entry=replace(page.entry, job_id=job, execution_id=run)) for page in pages]
+    await frontier.accept(SHARD, EPOCH, entries)
+    await redis.close()
+
+    async def shows(text: str, *words: str) -> bool:
+        return text in await strider.done(*words)
+
+    text = "3 URLs accepted, 0 closed, 3 open"
+    assert await until(lambda: shows(f"{run}: {text}", "jobs", "show", job))
+    assert await until(lambda: shows(text, "jobs", "runs", job))
 
 
 @pytest.mark.req("S1.10.7", "S1.13.6", "S1.18.4")

@@ -69,6 +69,23 @@ def test_a_job_without_an_interval_is_completed_for_good() -> None:
     assert (ended.state, ended.next_run_at_ms) == (JobState.COMPLETED, None)
 
 
+def test_a_permanent_failure_is_not_retried() -> None:
+    """A recurring job waits for its next regular run, any other one has failed."""
+    permanent = replace(FAILED, is_permanent=True)
+    once, recurring = _running(), replace(_running(interval_minutes=60), current_retry_count=2)
+
+    ended = finish_job(once, permanent, now_ms=NOW_MS)
+    waiting = finish_job(recurring, permanent, now_ms=NOW_MS + 3 * HOUR_MS)
+
+    assert (ended.state, ended.next_run_at_ms) == (JobState.FAILED, None)
+    assert (waiting.state, waiting.current_retry_count) == (JobState.SCHEDULED, 0)
+    assert waiting.error_message == FAILED.error_message
+    assert waiting.next_run_at_ms is not None
+    assert recurring.phase_at_ms is not None
+    assert (waiting.next_run_at_ms - recurring.phase_at_ms) % HOUR_MS == 0
+    assert NOW_MS + 3 * HOUR_MS < waiting.next_run_at_ms <= NOW_MS + 4 * HOUR_MS
+
+
 @pytest.mark.req("S1.11.1", "S1.11.2", part="the waits of a job")
 def test_failures_are_retried_after_growing_waits_and_then_final() -> None:
     job, waits = _running(interval_minutes=60), []

@@ -6,8 +6,16 @@ from typing import Any
 
 import pytest
 
-from strider.cli.api.job_views import action_text, duration_text, interval_text, job_fields, slot_text
-from strider.client import RemoteJob
+from strider.cli.api.job_views import (
+    action_text,
+    duration_text,
+    execution_row,
+    interval_text,
+    job_fields,
+    progress_text,
+    slot_text,
+)
+from strider.client import RemoteExecution, RemoteJob, RemoteRun
 
 
 def a_job(**fields: Any) -> RemoteJob:
@@ -67,3 +75,17 @@ def test_a_command_shows_the_state_and_the_next_run() -> None:
 @pytest.mark.parametrize(("slot", "text"), [(0, "00:00"), (5, "01:15"), (95, "23:45")])
 def test_a_slot_is_a_time_of_the_day(slot: int, text: str) -> None:
     assert slot_text(slot) == text
+
+
+def test_a_run_under_way_has_its_progress_instead_of_pages() -> None:
+    """Its pages are counted at its end: a 0 would be wrong."""
+    document = {"id": "j1-2", "job_id": "j1", "execution_number": 2, "started_at": "2026-11-20T12:00:00Z"}
+    running = RemoteExecution.model_validate(document | {"status": "running"})
+    ended = RemoteExecution.model_validate(document | {"status": "failed", "error_message": "no page"})
+    run = RemoteRun(execution_id="j1-2", state="paused", open=1, accepted=41)
+
+    assert execution_row(running, progress_text(run))[3:] == (
+        *("-", "-", "-"),
+        "41 URLs accepted, 40 closed, 1 open; paused",
+    )
+    assert execution_row(ended)[4:] == ("0", "0", "no page")

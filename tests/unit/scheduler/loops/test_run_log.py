@@ -13,7 +13,9 @@ from strider.messaging.inprocess import EventLoopClock, simulate
 from strider.runtime.observability.log_events import LogEvent
 from strider.scheduler import log_events
 from strider.scheduler.core.entries.url_decisions import UrlDecision
+from strider.scheduler.core.hosts.host_state import new_host_group
 from strider.scheduler.loops.run_log import (
+    HostWaits,
     RunLogLoop,
     note_decisions,
     note_failed_requests,
@@ -56,6 +58,22 @@ def test_a_budget_is_shown_by_name_and_other_ends_by_reason() -> None:
         (log_events.BUDGET_EXHAUSTED.text, "pages", 2),
         (log_events.URLS_REFUSED.text, "too_deep", 1),
         (log_events.URLS_CLOSED.text, "robots_denied", 1),
+    ]
+
+
+def test_a_blocked_host_is_noted_once_for_each_block() -> None:
+    notes = Notes()
+    waits = HostWaits(notes)
+    well = new_host_group("a.test", delay_seconds=1)
+    blocked = replace(well, back_off=replace(well.back_off, until_ms=1_763_467_200_000, reason="retry_after"))
+    again = replace(well, back_off=replace(blocked.back_off, until_ms=1_763_467_260_000))
+    for group in (well, blocked, blocked, again):
+        waits.note("j", "r", group, now_ms=1_763_467_199_000)
+    waits.note("j", "r", replace(blocked, name="b.test"), now_ms=1_763_467_200_000)
+
+    assert notes.kept == [
+        (log_events.HOST_WAITS.text, "a.test until 2025-11-18T12:00:00+00:00: retry_after", 1),
+        (log_events.HOST_WAITS.text, "a.test until 2025-11-18T12:01:00+00:00: retry_after", 1),
     ]
 
 

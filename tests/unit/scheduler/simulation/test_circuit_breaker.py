@@ -11,6 +11,9 @@ from structlog.testing import capture_logs
 
 from strider.contracts.generated.topics import HOSTS
 from strider.messaging.inprocess import simulate
+from strider.runtime.observability.log_events import LogEvent
+from strider.scheduler.log_events import HOST_WAITS
+from strider.scheduler.ports import NoSchedulerMeter
 
 from .web import Host, Page, Visit, Web
 from .world import SPEC, SchedulerInstance, SimulatedWorld
@@ -97,6 +100,39 @@ def test_a_host_that_stays_broken_does_not_hold_up_the_end() -> None:
         assert set(reasons) == {"host_unavailable"}
         assert len(reasons) == 40
         assert len(pages_asked(world)) < 10
+
+    simulate(scenario())
+
+
+class Waits(NoSchedulerMeter):
+    """A meter that keeps the hosts that runs wait for."""
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[str, str]] = []
+
+    def note_run_event(self, event: LogEvent, job_id: str, execution_id: str, kind: str, count: int) -> None:
+        if event is HOST_WAITS:
+            self.noted.append((execution_id, kind.partition(" until ")[0]))
+
+
+def test_the_runs_of_a_blocked_host_have_it_in_their_logs() -> None:
+    """The run whose request failed, and one that begins while the host is blocked; once for each block."""
+
+    async def scenario() -> None:
+        world = SimulatedWorld(a_broken_site(), spec=PATIENT)
+        world.meter = waits = Waits()
+        await world.begin()
+        scheduler = world.start()
+        await tripped(world)
+        first = list(waits.noted)
+        for number in (8, 9):
+            url = f"http://{SITE}/{number}"
+            await world.pipeline.discover([url], via="seed", from_execution_ids=("later",), offset=number)
+            await asyncio.sleep(2)
+        await scheduler.kill()
+
+        assert first == [("run", SITE)]
+        assert waits.noted == [("run", SITE), ("later", SITE)]
 
     simulate(scenario())
 

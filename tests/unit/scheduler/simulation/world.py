@@ -49,7 +49,14 @@ from strider.scheduler.adapters.offsets import TopicCompletionOffsets
 from strider.scheduler.core.runs.completion import CompletionObservation, CompletionProof
 from strider.scheduler.core.runs.lost_pages import PipelineOffsets
 from strider.scheduler.options import SchedulerOptions
-from strider.scheduler.ports import BacklogSource, JobFeeds, JobPorts, SchedulerPorts
+from strider.scheduler.ports import (
+    BacklogSource,
+    JobFeeds,
+    JobPorts,
+    NoSchedulerMeter,
+    SchedulerMeter,
+    SchedulerPorts,
+)
 from strider.scheduler.topology import Scheduler
 
 from .pipeline import SHARDS, SimulatedPipeline
@@ -161,6 +168,7 @@ class SimulatedWorld:
     latency_seconds: float = 0.0
     """Longest delay of the working set's responses."""
     backlogs: BacklogSource | None = None
+    meter: SchedulerMeter = field(default_factory=NoSchedulerMeter)
 
     def __post_init__(self) -> None:
         self.last_started: Scheduler | None = None
@@ -237,6 +245,7 @@ class SimulatedWorld:
             backlog_source=self.backlogs,
             source_feed=SourceFeed(bus, self.codec),
             jobs=self.new_job_ports(bus),
+            meter=self.meter,
         )
         scheduler = self.last_started = Scheduler(ports, options=self.options)
         loop = self._loop(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from strider.cli.output import counted, json_text, time_text
 
 if TYPE_CHECKING:
-    from strider.client import RemoteExecution, RemoteJob, RemoteJobStats, RemoteRebalance
+    from strider.client import RemoteExecution, RemoteJob, RemoteJobStats, RemoteRebalance, RemoteRun
 
 NOTHING = "-"
 COMMANDS = {"force-run": "run"}
@@ -52,7 +52,7 @@ def job_row(job: RemoteJob) -> tuple[str, ...]:
 JOB_HEADERS = ("job", "status", "every", "next run", "source", "name or url")
 
 
-def job_fields(job: RemoteJob, stats: RemoteJobStats | None = None) -> dict[str, str]:
+def job_fields(job: RemoteJob, stats: RemoteJobStats | None = None, *, progress: str = "") -> dict[str, str]:
     """Return the fields of a job as text; settings that are empty are left out."""
     fields = {
         "job": job.id,
@@ -65,6 +65,7 @@ def job_fields(job: RemoteJob, stats: RemoteJobStats | None = None) -> dict[str,
         "adaptive": "yes" if job.adaptive_scheduling else "no",
         "next run": time_text(job.next_run_at) if job.next_run_at else NOTHING,
         "last run": time_text(job.last_run_at) if job.last_run_at else NOTHING,
+        "running": progress,
         "retries": f"{job.current_retry_count} of {job.max_retries}, the first after "
         f"{duration_text(job.retry_backoff_seconds)}",
         "error": job.error_message,
@@ -96,15 +97,24 @@ def stats_text(stats: RemoteJobStats) -> str:
     return ", ".join(parts)
 
 
-EXECUTION_HEADERS = ("run", "status", "started", "took", "crawled", "indexed", "error")
+EXECUTION_HEADERS = ("run", "status", "started", "took", "crawled", "indexed", "progress or error")
 
 
-def execution_row(execution: RemoteExecution) -> tuple[str, ...]:
-    """Return an execution as a row of a table."""
+def execution_row(execution: RemoteExecution, progress: str = "") -> tuple[str, ...]:
+    """Return an execution as a row of a table; `progress` is that of a run under way."""
     took = NOTHING if execution.duration_ms is None else duration_text(execution.duration_ms / 1000)
     counts = (str(execution.items_crawled), str(execution.items_indexed))
+    last = execution.error_message
+    if not execution.has_ended:  # pages are counted at the end
+        counts, last = (NOTHING, NOTHING), progress
     started = time_text(execution.started_at)
-    return (execution.id, execution.status, started, took, *counts, execution.error_message)
+    return (execution.id, execution.status, started, took, *counts, last)
+
+
+def progress_text(run: RemoteRun) -> str:
+    """Return how far a run is."""
+    text = f"{counted(run.accepted, 'URL')} accepted, {run.accepted - run.open} closed, {run.open} open"
+    return f"{text}; {run.state}" if run.state == "paused" else text
 
 
 def counts_text(counts: Mapping[str, int]) -> str:

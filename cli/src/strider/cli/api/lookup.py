@@ -1,14 +1,15 @@
-"""The job or source that a person names: by its id, or by its name; a job also by the beginning of its id."""
+"""The job or source that a person names, by id or name, and how far the run of a job is."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from strider.cli.api.job_views import progress_text
 from strider.cli.exit_codes import CommandExit
 from strider.cli.output import counted, fail, warn
 
 if TYPE_CHECKING:
-    from strider.client import RemoteJob, StriderClient
+    from strider.client import RemoteExecution, RemoteJob, StriderClient
 
 MIN_PREFIX_CHARACTERS: Final = 6
 MAX_SHOWN: Final = 3
@@ -34,6 +35,20 @@ def find_job(api: StriderClient, text: str) -> RemoteJob:
             CommandExit.FAILED,
         )
     return found[0]
+
+
+def find_progress(api: StriderClient, execution: RemoteExecution) -> str:
+    """Return how far the run of an execution is, or why that cannot be read; empty after its end."""
+    from strider.client import ApiProblem, ApiUnreachable, NotFoundProblem  # noqa: PLC0415  # as above
+
+    if execution.has_ended:
+        return ""
+    try:
+        return progress_text(api.jobs.run(execution.id))
+    except NotFoundProblem:
+        return "no URL accepted yet"
+    except (ApiProblem, ApiUnreachable) as failure:  # Redis is away, for example: the rest is shown
+        return f"its progress cannot be read: {failure}"
 
 
 def _with_prefix(api: StriderClient, text: str) -> list[RemoteJob]:

@@ -20,7 +20,7 @@ from strider.cli.api.job_views import (
     job_fields,
     job_row,
 )
-from strider.cli.api.lookup import find_job, find_source_id
+from strider.cli.api.lookup import find_job, find_progress, find_source_id
 from strider.cli.commands.job_logs import print_job_logs
 from strider.cli.exit_codes import CommandExit
 from strider.cli.options import ApiToken, ApiUrl, AsJson, Yes
@@ -148,14 +148,16 @@ def list_jobs(  # noqa: PLR0917  # as above
 
 @app.command()
 def show(job: Job, api_url: ApiUrl = "", token: ApiToken = "", as_json: AsJson = False) -> None:
-    """Show a job, and the statistics of its runs."""
+    """Show a job, the statistics of its runs, and how far the one under way is."""
     with open_api(api_url, token) as api:
         found = find_job(api, job)
         stats = api.jobs.stats(found.id)
+        latest = list(api.jobs.executions(found.id, limit=1)) if stats.running and not as_json else []
+        progress = [f"{each.id}: {find_progress(api, each)}" for each in latest if not each.has_ended]
     if as_json:
         print_json({**found.document(), "stats": stats.document()})
     else:
-        print_fields(job_fields(found, stats))
+        print_fields(job_fields(found, stats, progress="; ".join(progress)))
 
 
 @app.command()
@@ -255,13 +257,15 @@ def runs(
     """List the runs of a job, newest first; `strider runs show` has the state of one in the frontier."""
     with open_api(api_url, token) as api:
         executions = list(api.jobs.executions(find_job(api, job).id, limit=limit + 1))
+        under_way = [] if as_json else [each for each in executions if not each.has_ended]
+        runs_now = {each.id: find_progress(api, each) for each in under_way}
     if len(executions) > limit:
         print_status(f"there are more than {counted(limit, 'run')}; list more with -n, {MAX_LISTED} at most")
         del executions[limit:]
     print_listing(
         [execution.document() for execution in executions],
         EXECUTION_HEADERS,
-        [execution_row(execution) for execution in executions],
+        [execution_row(execution, runs_now.get(execution.id, "")) for execution in executions],
         as_json=as_json,
         empty="no runs yet",
         wrapped=(EXECUTION_HEADERS[-1],),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypedDict, Unpack
 from urllib.parse import quote
 
-from .models import RemoteExecution, RemoteJob, RemoteJobStats
+from .models import RemoteExecution, RemoteJob, RemoteJobStats, RemoteRun
 from .pagination import iterate
 from .parsing import parse
 from .requests import ApiRequests
@@ -116,6 +116,10 @@ class JobsApi:
         """Return one execution. Raises NotFoundProblem."""
         path = f"/api/v1/executions/{quote(execution_id, safe='')}"
         return parse(RemoteExecution, self._requests.get(path).document)
+
+    def run(self, execution_id: str) -> RemoteRun:
+        """Return the run of an execution, with its URLs so far. Raises NotFoundProblem before it begins."""
+        return parse(RemoteRun, self._requests.get(f"/api/v1/runs/{quote(execution_id, safe='')}").document)
 
     def stats(self, job_id: str) -> RemoteJobStats:
         """Return statistics of the kept executions of a job."""

@@ -100,6 +100,17 @@ class RemoteExecution(RemoteObject):
         return self.status != "running"
 
 
+class RemoteRun(RemoteObject):
+    """A run in the frontier."""
+
+    execution_id: str
+    state: str
+    """running, closed (no more start URLs come), paused, completed, cancelled or dropped."""
+    open: int
+    """URLs that are not closed: those that wait for a recrawl are among them."""
+    accepted: int
+
+
 class RemoteJobStats(RemoteObject):
     """Statistics of the kept executions of a job."""
 

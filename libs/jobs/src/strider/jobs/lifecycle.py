@@ -233,7 +233,12 @@ def _completed(job: Job, result: ExecutionResult, now_ms: int) -> Job:
 
 def _failed(job: Job, result: ExecutionResult, now_ms: int) -> Job:
     failed = replace(job, error_message=result.error_message)
-    if job.current_retry_count >= job.max_retries:
+    if result.is_permanent and job.is_recurring and job.current_interval_seconds is not None:
+        state = transition(job.job_id, job.state, JobState.SCHEDULED)
+        return _next_regular(
+            replace(failed, state=state, current_retry_count=0), job.current_interval_seconds, now_ms
+        )
+    if result.is_permanent or job.current_retry_count >= job.max_retries:
         return replace(failed, state=transition(job.job_id, job.state, JobState.FAILED), next_run_at_ms=None)
     attempt = job.current_retry_count + 1
     wait_ms = retry_wait_seconds(job.retry_backoff_seconds, attempt) * 1000

@@ -189,6 +189,8 @@ class ExecutionResult:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     waits_for_source: bool = False
     """It failed because its source is disabled: no retry is used up, and the job waits for its source."""
+    is_permanent: bool = False
+    """It failed for a reason that no retry changes: the next regular run is the next one, if there is any."""
     next_interval_seconds: int | None = None
     """The adaptive interval; None: the job's own (completed), or the one in force (failed, cancelled)."""
 

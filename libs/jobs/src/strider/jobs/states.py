@@ -27,7 +27,7 @@ TRANSITIONS: Final[Mapping[JobState, Mapping[JobState, str]]] = {
     },
     JobState.RUNNING: {
         JobState.COMPLETED: "its run has ended",
-        JobState.FAILED: "its run failed, and its retries are used up",
+        JobState.FAILED: "its run failed, and is not tried again",
         JobState.SCHEDULED: "its run failed and is tried again, or was cancelled alone",
         JobState.CANCELLED: "cancel",
     },

@@ -60,6 +60,10 @@ EXECUTIONS_PRUNED: Final = info(
 FRONTIER_RECORD_UNREADABLE: Final = error(
     "Frontier record unreadable", "A record of the frontier log cannot be decoded and is skipped."
 )
+HOST_WAITS: Final = warning(
+    "Host waits",
+    "A host of a run failed too often, or asked for fewer requests: it waits until the time given.",
+)
 JOB_COMMAND_RECEIVED: Final = info(
     "Job command received", "A person's command about a run or a host was read."
 )

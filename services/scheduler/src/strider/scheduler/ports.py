@@ -106,7 +106,7 @@ class ClosedEntry(NamedTuple):
     """When it was accepted; only of seeds."""
     raw_hash: str = ""
     text_hash: str = ""
-    """Hashes of its page; only of seeds."""
+    """Hashes of its last page; only of seeds, and of entries whose reason is one of `FORGOTTEN_REASONS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +234,9 @@ class AdaptiveCopies(Protocol):
 
     async def delete(self, source_id: str) -> None:
         """Delete the copy of a source; raises Unavailable."""
+
+    async def missing(self, source_ids: Sequence[str]) -> Sequence[str]:
+        """Return the sources without a copy; raises Unavailable."""
 
     async def are_complete(self, shard: int, epoch: int) -> bool:
         """Whether all states of a shard are there; raises Unavailable."""

@@ -59,7 +59,7 @@ def test_a_change_resets_the_interval_to_the_baseline() -> None:
     changed = after(a_run(4, text="other"), before=calm)
 
     assert calm.current_interval_seconds == 2 * HOUR
-    assert calm.last_change_at_ms == 0
+    assert calm.last_change_at_ms == NOW + 1
     assert (changed.current_interval_seconds, changed.unchanged_count) == (HALF_HOUR, 0)
     assert changed.last_change_at_ms == NOW + 4
     assert (calm.last_hash, changed.last_hash) == ("same", "other")

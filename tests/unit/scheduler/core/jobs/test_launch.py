@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from strider.contracts.generated.events import SourceSaved
 from strider.crawl.sources.spec_mapping import spec_of_source
 from strider.jobs.models import Launch
 from strider.messaging.inprocess import EventLoopClock
-from strider.scheduler.core.jobs.launch import LaunchFault, plan_launch
+from strider.scheduler.core.jobs.launch import LaunchFault, PermanentFault, plan_launch
 from tests.unit.scheduler.simulation.jobs.memory_store import MemoryJobStore
 
 SITE = "https://site.test"
@@ -66,3 +67,31 @@ async def test_the_list_of_a_url_that_cannot_be_crawled_is_named() -> None:
 
     with pytest.raises(LaunchFault, match=r"feed_urls of the source 'news': .* cannot be crawled"):
         plan_launch(await a_launch(), wrong)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reasons"),
+    [
+        pytest.param({"schemes": ["http"]}, "4 refused_scheme https", id="scheme"),
+        pytest.param({"allowed_ports": [8443]}, "4 refused_port 443", id="port"),
+    ],
+)
+async def test_a_run_without_an_acceptable_start_url_is_not_launched(
+    settings: dict[str, Any], reasons: str
+) -> None:
+    """Its error has the reasons, and a URL; where one start URL is accepted, the run is launched."""
+    job = await a_launch(crawl_settings=settings)
+    mixed = replace(SOURCE, start_urls=("http://site.test:8443/",))
+
+    with pytest.raises(PermanentFault, match=f"{reasons}; the first is 'https://site.test/'"):
+        plan_launch(job, SOURCE)
+    assert plan_launch(job, mixed).seeds
+
+
+async def test_a_private_start_url_is_launched_where_private_addresses_are_allowed() -> None:
+    home = SourceSaved("news", "News", "http://127.0.0.1:8080/")
+    job = await a_launch(url=home.url)
+
+    with pytest.raises(PermanentFault, match="1 policy_blocked private_address"):
+        plan_launch(job, home)
+    assert plan_launch(job, home, allow_private=True).seeds

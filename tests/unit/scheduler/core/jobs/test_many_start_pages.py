@@ -54,7 +54,7 @@ def test_pages_that_failed_are_neither_penalty_nor_reward(failed: set[int]) -> N
     assert [state.current_interval_seconds for state in states] == [
         HALF_HOUR * factor for factor in (1, 2, 2, 2, 4)
     ]
-    assert {state.last_change_at_ms for state in states} == {0}
+    assert {state.last_change_at_ms for state in states} == {NOW_MS + 1}
 
 
 def test_a_change_counts_beside_the_same_page_that_fails_again() -> None:

@@ -62,6 +62,33 @@ def test_the_end_has_the_counts_of_the_run() -> None:
     assert start_pages_listed(end) == [(home, home[::-1], "t")]
 
 
+@pytest.mark.parametrize("is_lost", [pytest.param(False, id="warm"), pytest.param(True, id="rebuilt")])
+def test_a_cancelled_continuous_run_has_the_pages_that_it_fetched(is_lost: bool) -> None:
+    """They wait for their next recrawl when they are closed; what never had a page is not counted."""
+
+    async def scenario() -> JobEvent:
+        site = a_site(*numbered(3), Page(f"http://{SITE}/gone", "missing"))
+        world = EndingWorld(site, spec=replace(SPEC, continuous=True, recrawl_seconds=60))
+        await world.begin_seeds()
+        scheduler = world.start()
+        await world.send_seeds(*world.web.starts)
+        while len(world.web.log) < 5 * 4:
+            await asyncio.sleep(1)
+        if is_lost:
+            await scheduler.kill()
+            world.lose_frontier()
+            scheduler = world.start()
+        await world.command("cancel")
+        await world.until_ended()
+        end = await world.check_ended()
+        await scheduler.stop()
+        return end
+
+    end = simulate(scenario())
+    assert (end.pages, end.state_after) == (4, "cancelled")
+    assert end.counts == {"accepted": 5, "cancelled": 5}
+
+
 def test_start_pages_that_failed_are_not_in_the_end_of_the_run() -> None:
     """And of more than are listed it has one hash, which is the same for the same pages in any order."""
     homes = [f"http://{SITE}/{number}" for number in range(70)]

@@ -93,6 +93,9 @@ class MemoryCopies:
     async def delete(self, source_id: str) -> None:
         self.states.pop(source_id, None)
 
+    async def missing(self, source_ids: Sequence[str]) -> Sequence[str]:
+        return [each for each in source_ids if each not in self.states]
+
     async def are_complete(self, shard: int, epoch: int) -> bool:
         return self.markers.get(shard) == epoch
 

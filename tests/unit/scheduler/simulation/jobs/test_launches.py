@@ -9,10 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from strider.contracts.generated.events import SeedSubmitted
 from strider.jobs.states import ExecutionState, JobAction
 from strider.messaging.inprocess import simulate
+from strider.scheduler import log_events
 from strider.scheduler.options import JobOptions
 from tests.unit.scheduler.simulation.checks import check_politeness, check_transitions
 from tests.unit.scheduler.simulation.seeds import seeds
@@ -260,8 +262,9 @@ def _faulty_jobs(world: JobWorld) -> list[tuple[str, str]]:
         ("setting", {"depth": 3}),
         ("number", {"max_depth": 99}),
         ("header", {"headers": {"Cookie": "x"}}),
+        ("scheme", {"schemes": ["https"]}),
     ):
-        job = world.store.add(job_id=job_id, source_id="on", **once)
+        job = world.store.add(job_id=job_id, source_id="on", url=url)
         # no new job can have these settings; rows of PostgreSQL can, by other hands or another version
         world.store.jobs[job_id] = replace(job, crawl_settings=settings)
     world.store.add(job_id="address", source_id="bad-url", url="http://www.a.test/", max_retries=0)
@@ -272,12 +275,16 @@ def _faulty_jobs(world: JobWorld) -> list[tuple[str, str]]:
         ("setting", "crawl_settings.depth"),
         ("number", "crawl_settings.max_depth"),
         ("header", "Cookie"),
+        ("scheme", "3 refused_scheme http"),
         ("address", "start_urls"),
     ]
 
 
 def test_a_job_that_cannot_be_launched_fails_with_a_sentence_and_delays_no_other() -> None:
-    """S1.15.1: also in the batch of jobs that can be launched."""
+    """S1.15.1: also in the batch of jobs that can be launched. What no retry changes is not retried.
+
+    The log of its run has the sentence.
+    """
 
     async def scenario(world: JobWorld) -> None:
         faults = _faulty_jobs(world)
@@ -286,10 +293,14 @@ def test_a_job_that_cannot_be_launched_fails_with_a_sentence_and_delays_no_other
         await world.save_source("bad-url", STARTS[0], "http://[1")
         await world.add_job("good", *STARTS)
         scheduler = world.start()
-        await world.until_finished("good-1", *(f"{name}-1" for name, _ in faults))
+        with capture_logs() as lines:
+            await world.until_finished("good-1", *(f"{name}-1" for name, _ in faults))
         await stop_all(scheduler)
 
+        found = [each for each in lines if each["event"] == log_events.JOB_NOT_LAUNCHED.text]
+        sentences = {(each["job_id"], each["execution_id"]): each["why"] for each in found}
         for name, part in faults:
+            assert part in sentences[name, f"{name}-1"]
             (execution,) = world.store.of(name)
             assert execution.state is ExecutionState.FAILED
             assert part in execution.error_message, execution.error_message

@@ -10,6 +10,7 @@ from typing import Any
 from strider.contracts.generated.topics import ADAPTIVE_STATE
 from strider.jobs.states import ExecutionState, JobAction
 from strider.messaging.inprocess import simulate
+from strider.scheduler.loops.jobs.adaptive_states import CHECKED_TOGETHER
 from tests.unit.scheduler.simulation.web import Page
 
 from .job_world import JobWorld, a_site, stop_all
@@ -147,6 +148,28 @@ def test_wiped_copies_come_back_without_a_restart() -> None:
         assert world.copies.states == before
 
     play(scenario)
+
+
+def test_copies_that_are_deleted_one_by_one_come_back_before_the_next_run() -> None:
+    """Their shards' markers are still there; of many sources some are looked for in each pass."""
+    sites = [f"www.site{number}.test" for number in range(CHECKED_TOGETHER + 20)]
+
+    async def scenario(world: JobWorld) -> None:
+        for site in sites:
+            await world.add_job(site, interval_minutes=10_000)
+        scheduler = world.start()
+        await world.until_finished(*(f"{site}-1" for site in sites), seconds=1_000_000)
+        recorded = len(world.published(ADAPTIVE_STATE))
+        world.copies.states.clear()
+        await asyncio.sleep(60)
+        after = dict(world.copies.states)
+        compared = {each.source_id for each in world.published(ADAPTIVE_STATE)[recorded:]}
+        await stop_all(scheduler)
+
+        assert set(after) == set(sites)
+        assert len(compared) < CHECKED_TOGETHER / 4  # of the others no run has ended since
+
+    play(scenario, web=a_site(*sites, pages=1))
 
 
 def test_a_scheduler_killed_between_state_and_result_counts_a_run_once() -> None:

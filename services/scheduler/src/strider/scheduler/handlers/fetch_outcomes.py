@@ -46,6 +46,7 @@ from strider.scheduler.core.hosts.host_state import (
 )
 from strider.scheduler.core.hosts.robots import ROBOTS_JOB, ended_robots_entry
 from strider.scheduler.loops.run_log import (
+    HostWaits,
     note_decisions,
     note_failed_requests,
     note_unreachable_robots,
@@ -104,6 +105,7 @@ class FetchOutcomesHandler:
         self._meter = meter
         self._chance = chance
         self._scopes = SpecScopes()
+        self._waits = HostWaits(meter)
         self._robots = RobotsFiles(options, chance=chance)
 
     async def handle(self, shard: OwnedShard, outcomes: Sequence[FetchCompleted]) -> Effects:
@@ -156,6 +158,7 @@ class FetchOutcomesHandler:
             if outcome.kind == RequestKind.ROBOTS:
                 group = self._robots.apply_outcome(shard, group, outcome, batch.robots)
             shard.host_groups.put(group)
+            self._waits.note(outcome.job_id, outcome.execution_id, group, now_ms=now_ms)
 
     def _update_host_group(self, before: HostGroup, outcome: FetchCompleted, now_ms: int) -> HostGroup:
         group = apply_outcome_to_host(

@@ -44,7 +44,7 @@ from strider.scheduler.core.entries.url_decisions import UrlDecision, decision_m
 from strider.scheduler.core.hosts.redirect_queries import is_robots_message
 from strider.scheduler.core.hosts.run_hosts import RunHost, run_host_of
 from strider.scheduler.core.release.priority import priority_of
-from strider.scheduler.loops.run_log import note_decisions, note_opened_entries
+from strider.scheduler.loops.run_log import HostWaits, note_decisions, note_opened_entries
 from strider.scheduler.options import SchedulerOptions
 from strider.scheduler.ports import SchedulerMeter
 from strider.scheduler.shard.in_progress import PendingDecision
@@ -129,6 +129,7 @@ class LinksDiscoveredHandler:
         self._run_control = run_control
         self._options = options
         self._meter = meter
+        self._waits = HostWaits(meter)
         self._specs_warned_of: set[str] = set()
         self._short_delays = ShortDelayWarnings()
 
@@ -325,6 +326,10 @@ class LinksDiscoveredHandler:
         for decision, count in batch.counts.items():
             self._meter.count_decision(decision, count)
         note_opened_entries(self._meter, batch.opened)
+        now_ms = shard.clock.now_ms()
+        places = {(each.job_id, each.execution_id, each.group) for each in batch.opened}
+        for job_id, execution_id, name in places:
+            self._waits.note(job_id, execution_id, shard.host_groups.get(name), now_ms=now_ms)
         note_decisions(self._meter, batch.decisions)
 
 

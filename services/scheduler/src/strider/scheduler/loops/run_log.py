@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from strider.contracts.generated.enums import (
@@ -20,11 +21,14 @@ from strider.messaging.ports import Clock
 from strider.runtime.observability.log_events import LogEvent
 from strider.scheduler import log_events
 from strider.scheduler.core.entries.url_decisions import UrlDecision
+from strider.scheduler.core.hosts.host_state import HostGroup
 from strider.scheduler.ports import SchedulerMeter
 
 _OUTCOMES_WITHOUT_FAILURE: Final = frozenset(
     {FetchOutcome.FETCHED, FetchOutcome.NOT_MODIFIED, FetchOutcome.REDIRECTED}
 )
+
+MAX_KNOWN_BLOCKS: Final = 10_000
 
 ReadRunCounts = Callable[[], Awaitable[Sequence[Mapping[str, Count] | None]]]
 """Returns the counts of every run in each owned shard; None for a shard that is not ready."""
@@ -69,6 +73,27 @@ def note_settled_pages(meter: SchedulerMeter, pages: Sequence[PageSettled]) -> N
     for page in pages:
         event = log_events.PAGES_SETTLED if page.verdict == SettleVerdict.VALID else log_events.PAGES_REJECTED
         meter.note_run_event(event, page.job_id, page.execution_id, page.reason, 1)
+
+
+class HostWaits:
+    """Notes that a host group is not fetched from: once for each run and block."""
+
+    def __init__(self, meter: SchedulerMeter) -> None:
+        self._meter = meter
+        self._noted: OrderedDict[tuple[str, str, int], None] = OrderedDict()
+
+    def note(self, job_id: str, execution_id: str, group: HostGroup, *, now_ms: int) -> None:
+        """Note that a run has URLs of a group, or a request to it; nothing where it is not blocked."""
+        until_ms = group.blocked_until_ms
+        block = (execution_id, group.name, until_ms)
+        if until_ms <= now_ms or block in self._noted:
+            return
+        self._noted[block] = None
+        if len(self._noted) > MAX_KNOWN_BLOCKS:
+            self._noted.popitem(last=False)
+        until = datetime.fromtimestamp(until_ms / 1000, UTC).isoformat(timespec="seconds")
+        kind = f"{group.name} until {until}: {group.block_reason}"
+        self._meter.note_run_event(log_events.HOST_WAITS, job_id, execution_id, kind, 1)
 
 
 def _note(meter: SchedulerMeter, event: LogEvent, names: Iterable[tuple[str, str, str]]) -> None:

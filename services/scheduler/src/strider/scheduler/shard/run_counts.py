@@ -17,6 +17,7 @@ from strider.contracts.generated.enums import EntryReason, RequestKind
 from strider.frontier.models import RunEntryCounts
 from strider.frontier.ports import ShardNotReady
 from strider.messaging.errors import ShardFenced, Unavailable
+from strider.scheduler.core.entries.state import FORGOTTEN_REASONS
 from strider.scheduler.core.runs.completion import ShardRunCount
 from strider.scheduler.core.runs.ending_runs import RunTally, only_job
 from strider.scheduler.core.runs.start_pages import StartPage, StartPageTally
@@ -85,7 +86,7 @@ class _Tally:
     def add(self, entry: ClosedEntry) -> None:
         reason = entry.template.reason
         self.outcomes[reason] = self.outcomes.get(reason, 0) + 1
-        self.pages += reason in PAGE_REASONS
+        self.pages += _has_page(entry)
         self.bytes += entry.body_bytes
         self.jobs.add(entry.template.job_id)
         if (began_ms := entry.discovered_at_ms) and not 0 < self.began_ms < began_ms:
@@ -103,6 +104,16 @@ class _Tally:
             only_job(self.jobs),
             self.start_pages.total(),
         )
+
+
+def _has_page(entry: ClosedEntry) -> bool:
+    """Whether a page of an entry was fetched in its run.
+
+    An entry that waited for its recrawl and was dropped has the hashes of its last page: those of an earlier
+    run are gone from it.
+    """
+    reason = entry.template.reason
+    return reason in PAGE_REASONS or (reason in FORGOTTEN_REASONS and bool(entry.raw_hash or entry.text_hash))
 
 
 async def tally_runs(

@@ -1,14 +1,15 @@
 """States of sources: read from their topic, and copied to Redis.
 
-The topic is the record. The copies are for people and dashboards, nothing reads them here; where Redis has
-lost them, a marker of their shard is missing, and all of the shard are written again.
+The topic is the record. The copies are for people and dashboards, nothing reads them here. Where Redis has
+lost all, a marker of their shard is missing, and all of the shard are written again; single ones that were
+deleted are found by looking for them.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
 from typing import Final
 
 from strider.contracts import DecodeError
@@ -62,22 +63,30 @@ class RedisAdaptiveCopies:
 
     async def write(self, state: AdaptiveRecorded) -> None:
         """Write the copy of a source. Raises Unavailable."""
-        await self._redis.command(
-            "HSET",
-            keys.ADAPTIVE_STATE(state.source_id),
-            "last_hash",
-            state.last_hash,
-            "last_change_at",
-            state.last_change_at_ms,
-            "unchanged_count",
-            state.unchanged_count,
-            "current_interval",
-            state.current_interval_seconds,
-        )
+        fields: dict[str, str | int] = {
+            "last_hash": state.last_hash,
+            "last_change_at": state.last_change_at_ms,
+            "unchanged_count": state.unchanged_count,
+            "current_interval": state.current_interval_seconds,
+        }
+        name = keys.ADAPTIVE_STATE(state.source_id)
+        if not fields["last_change_at"]:  # of an earlier version, which left it out until the first change
+            del fields["last_change_at"]
+            await self._redis.command("HDEL", name, "last_change_at")
+        await self._redis.command("HSET", name, *chain.from_iterable(fields.items()))
 
     async def delete(self, source_id: str) -> None:
         """Delete the copy of a source. Raises Unavailable."""
         await self._redis.command("DEL", keys.ADAPTIVE_STATE(source_id))
+
+    async def missing(self, source_ids: Sequence[str]) -> Sequence[str]:
+        """Return the sources without a copy. Raises Unavailable."""
+        asked = (self._redis.command("EXISTS", keys.ADAPTIVE_STATE(each)) for each in source_ids)
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        for failure in found:
+            if isinstance(failure, BaseException):
+                raise failure
+        return [source for source, exists in zip(source_ids, found, strict=True) if not exists]
 
     async def are_complete(self, shard: int, epoch: int) -> bool:
         """Whether all states of a shard were written by its owner of this epoch, and not lost since."""

@@ -19,7 +19,7 @@ from strider.contracts.owner_signature import sign_value
 from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.messaging.effects import Publish
 from strider.runtime.publishing.publisher import EventPublisher, check_value
-from strider.scheduler.core.jobs.launch import LaunchFault, LaunchPlan
+from strider.scheduler.core.jobs.launch import LaunchPlan, PermanentFault
 
 MAX_START_URLS: Final = 10_000
 """Of one run: its seeds are in memory until they are acknowledged."""
@@ -51,15 +51,15 @@ class RunPublisher:
         self._owner_key = owner_key
 
     def prepare(self, plan: LaunchPlan) -> PreparedRun:
-        """Encode a run; raises LaunchFault for one that its topics cannot take."""
+        """Encode a run; raises PermanentFault for one that its topics cannot take."""
         if len(plan.seeds) > MAX_START_URLS:
-            raise LaunchFault(f"start_urls: {len(plan.seeds)} of them, the limit is {MAX_START_URLS}")
+            raise PermanentFault(f"start_urls: {len(plan.seeds)} of them, the limit is {MAX_START_URLS}")
         try:
             check_value(CRAWL_SPECS, self._codec.encode(CRAWL_SPECS, plan.spec).value)
             seeds = tuple(map(self._signed, plan.seeds))
             return PreparedRun(plan.execution_id, plan.spec, seeds, self._signed(plan.closing))
         except EncodeError as failure:
-            raise LaunchFault(f"the run cannot be published: {failure}") from failure
+            raise PermanentFault(f"the run cannot be published: {failure}") from failure
 
     async def publish(self, runs: Sequence[PreparedRun]) -> None:
         """Publish runs, and return once all is acknowledged. Raises Unavailable."""

@@ -106,7 +106,7 @@ def _record(
 ) -> AdaptiveRecorded:
     interval = adaptive_interval_seconds(run.baseline_seconds, unchanged_count, cap_seconds=run.cap_seconds)
     keys = sorted(pages)
-    last_change_at_ms = 0 if before is None else before.last_change_at_ms
+    last_change_at_ms = run.ended_at_ms if before is None else before.last_change_at_ms
     return AdaptiveRecorded(
         source_id=run.source_id,
         unchanged_count=unchanged_count,

@@ -11,7 +11,8 @@ is published again is a repeat. Also the command that cancels a run. Knows no to
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,11 +25,14 @@ from strider.crawl.sources.spec_mapping import InvalidSetting, spec_of_source
 from strider.crawl.sources.spec_mapping import start_urls as source_start_urls
 from strider.jobs.models import Job, JobExecution, Launch
 from strider.politeness import HeaderRefused, refuse_clear_values
+from strider.scheduler.core.entries.acceptance import refuse_url
 from strider.urls import RefusedUrl, origin_of, to_wire_url, url_key_of
 
 SUBMITTED_BY: Final = "scheduler"
 
 _DEFAULT_PRIORITY: Final = 2
+_SHOWN_REASONS: Final = 10
+_SHOWN_CHARS: Final = 200
 _FIELDS: Final = {
     RequestKind.PAGE: "start_urls",
     RequestKind.FEED: "feed_urls",
@@ -38,6 +42,10 @@ _FIELDS: Final = {
 
 class LaunchFault(Exception):
     """A run cannot be launched; the message says why, and what to do."""
+
+
+class PermanentFault(LaunchFault):
+    """A run that no retry launches: its settings or its start URLs have to be changed."""
 
 
 class SourceIsDisabled(LaunchFault):
@@ -54,12 +62,17 @@ class LaunchPlan:
     closing: SeedSubmitted
 
 
-def plan_launch(launch: Launch, source: SourceSaved | None) -> LaunchPlan:
-    """Return the plan of a claimed execution; raises LaunchFault."""
+def plan_launch(launch: Launch, source: SourceSaved | None, *, allow_private: bool = False) -> LaunchPlan:
+    """Return the plan of a claimed execution; raises LaunchFault.
+
+    A run of which no start URL would be accepted is not launched. Where some are, the others are refused as
+    any link is, with a decision of their own.
+    """
     job, execution = launch
     source = _require_source(job, source)
     starts = start_urls(job, source)
     spec = spec_of_job(job, source, (url for url, _ in starts))
+    _refuse_unacceptable([url for url, _ in starts], spec, allow_private=allow_private)
     names: dict[str, Any] = {
         "job_id": job.job_id,
         "execution_id": execution.execution_id,
@@ -127,10 +140,27 @@ def start_urls(job: Job, source: SourceSaved) -> tuple[tuple[str, RequestKind], 
     return tuple(found.values())
 
 
+def _refuse_unacceptable(urls: Sequence[str], spec: CrawlSpecDeclared, *, allow_private: bool) -> None:
+    """Raise PermanentFault, with the reasons, where scheme, port or address of every start URL is refused."""
+    refused = Counter[str]()
+    for url in urls:
+        refusal = refuse_url(str(to_wire_url(url)), spec, allow_private=allow_private)
+        if refusal is None:
+            return
+        refused[f"{refusal.reason.value} {refusal.detail}".rstrip()] += 1
+    by_reason = refused.most_common(_SHOWN_REASONS)
+    shown = ", ".join(f"{count} {reason}" for reason, count in by_reason)
+    raise PermanentFault(
+        f"start_urls: none of them is accepted: {shown}; the first is {urls[0][:_SHOWN_CHARS]!r}"
+    )
+
+
 def _key_of(url: str, field: str) -> str:
     wire = to_wire_url(url)
     if isinstance(wire, RefusedUrl):
-        raise LaunchFault(f"{field}: {url[:200]!r} cannot be crawled: {wire.detail or wire.reason}")
+        raise PermanentFault(
+            f"{field}: {url[:_SHOWN_CHARS]!r} cannot be crawled: {wire.detail or wire.reason}"
+        )
     return url_key_of(wire)
 
 
@@ -145,7 +175,7 @@ def spec_of_job(job: Job, source: SourceSaved, urls: Iterable[str]) -> CrawlSpec
         spec = spec_of_source(source, job.crawl_settings)
         refuse_clear_values(spec.headers, map(origin_of, urls))
     except InvalidSetting as fault:
-        raise LaunchFault(f"crawl_settings.{fault}") from fault
+        raise PermanentFault(f"crawl_settings.{fault}") from fault
     except HeaderRefused as failure:
-        raise LaunchFault(str(failure)) from failure
+        raise PermanentFault(str(failure)) from failure
     return spec

@@ -2,13 +2,15 @@
 
 They are read once for each epoch. A state is committed in the transactions of its shard before it is kept or
 copied, so an owner that was fenced decides nothing. Its topic is the record; the copies in Redis are written
-again where they are lost. The state of a source is deleted with it, or when no run has compared it for long.
+again where they are lost, all of them or single ones. The state of a source is deleted with it, or when no
+run has compared it for long.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from strider.contracts.generated.events import AdaptiveRecorded
@@ -21,6 +23,8 @@ from strider.scheduler.shard.shard import OwnedShard
 from strider.storage.errors import StoreRejected
 
 DELETED_TOGETHER: Final = 500
+CHECKED_TOGETHER: Final = 100
+"""Copies that one pass looks for: of thousands of sources, a deleted one is back after some minutes."""
 
 _log = logger("scheduler")
 
@@ -34,6 +38,8 @@ class AdaptiveStates:
         self._tables: dict[int, tuple[OwnedShard, int, dict[str, bytes]]] = {}
         """By shard: its owner here and the epoch of it, and the encoded states by source."""
         self._reading = asyncio.Lock()
+        self._unchecked: Iterator[tuple[dict[str, bytes], str]] = iter(())
+        """The rest of a round through all sources, each with its table."""
 
     async def get(self, shard: OwnedShard, source_id: str) -> AdaptiveRecorded | None:
         """Return the state of a source; None where there is none. Raises Unavailable."""
@@ -64,6 +70,31 @@ class AdaptiveStates:
             except Unavailable as failure:
                 _log.emit(log_events.ADAPTIVE_COPIES_PAUSED, shard=shard.number, why=str(failure))
                 return
+        await self._restore_missing()
+
+    async def _restore_missing(self) -> None:
+        """Write copies again that were deleted one by one, as far as they are among the next sources."""
+        part = list(islice(self._unchecked, CHECKED_TOGETHER))
+        if len(part) < CHECKED_TOGETHER:
+            self._unchecked = self._all_sources()
+        tables = {source_id: table for table, source_id in part}
+        try:
+            for source_id in await self._copies.missing(list(tables)):
+                value = tables[source_id].get(source_id)
+                state = None if value is None else self._reader.decode_state(value)
+                if state is not None:
+                    await self._copies.write(state)
+        except Unavailable as failure:
+            _log.emit(log_events.ADAPTIVE_COPIES_PAUSED, why=str(failure))
+        except StoreRejected as failure:
+            _log.emit(log_events.ADAPTIVE_COPY_REFUSED, why=str(failure))
+
+    def _all_sources(self) -> Iterator[tuple[dict[str, bytes], str]]:
+        """Yield all sources of the shards that are owned when their turn comes."""
+        for number in list(self._tables):
+            for source_id in list(self._tables[number][2]) if number in self._tables else ():
+                if number in self._tables:
+                    yield self._tables[number][2], source_id
 
     async def forget(self, shard: OwnedShard, *, exists: Callable[[str], bool], now_ms: int) -> int:
         """Delete the states of sources that were removed, or not compared since; return how many.

@@ -97,6 +97,7 @@ class JobLoops:
             is_over=self._run_control.is_completed,
             on_launched=self.completion.note_launched,
             options=self._options.jobs,
+            allow_private=self._options.allow_private,
             meter=self._ports.meter,
             clock=self._clock,
         )

@@ -28,7 +28,7 @@ from strider.messaging.ports import Clock
 from strider.runtime.observability.logging import logger
 from strider.scheduler import log_events
 from strider.scheduler.adapters.jobs.run_publisher import PreparedRun, RunPublisher
-from strider.scheduler.core.jobs.launch import LaunchFault, SourceIsDisabled, plan_launch
+from strider.scheduler.core.jobs.launch import LaunchFault, PermanentFault, SourceIsDisabled, plan_launch
 from strider.scheduler.options import JobOptions
 from strider.scheduler.ports import JobMeter
 
@@ -64,6 +64,7 @@ class JobPollLoop:
         is_over: Callable[[str], bool],
         on_launched: Callable[[], None],
         options: JobOptions,
+        allow_private: bool,
         meter: JobMeter,
         clock: Clock,
     ) -> None:
@@ -79,6 +80,7 @@ class JobPollLoop:
         self._is_over = is_over
         self._on_launched = on_launched
         self._options = options
+        self._allow_private = allow_private
         self._meter = meter
         self._clock = clock
         self._claimed: list[ClaimedRun] = []
@@ -147,7 +149,7 @@ class JobPollLoop:
         for job, execution in found:
             self._meter.count_relaunched()
             times, run = execution.relaunches, execution.execution_id
-            _log.emit(log_events.JOB_LAUNCHED_AGAIN, job=job.job_id, run=run, times=times)
+            _log.emit(log_events.JOB_LAUNCHED_AGAIN, job_id=job.job_id, execution_id=run, times=times)
         await self._launch(found, token)
 
     async def _launch(self, launches: Sequence[Launch], token: str) -> None:
@@ -171,7 +173,8 @@ class JobPollLoop:
                 continue
             try:
                 source = self._find_source(claimed.launch.job.source_id)
-                prepared.append(self._runs.prepare(plan_launch(claimed.launch, source)))
+                plan = plan_launch(claimed.launch, source, allow_private=self._allow_private)
+                prepared.append(self._runs.prepare(plan))
             except LaunchFault as fault:
                 faulty.append((claimed, fault))
             else:
@@ -190,15 +193,19 @@ class JobPollLoop:
 
     async def _fail(self, claimed: ClaimedRun, fault: LaunchFault) -> None:
         job, execution = claimed.launch
-        sentence, waits = str(fault), isinstance(fault, SourceIsDisabled)
+        sentence = str(fault)
         result = ExecutionResult(
-            outcome=ExecutionState.FAILED, error_message=sentence, waits_for_source=waits
+            outcome=ExecutionState.FAILED,
+            error_message=sentence,
+            waits_for_source=isinstance(fault, SourceIsDisabled),
+            is_permanent=isinstance(fault, PermanentFault),
         )
         now_ms = await self._store.now_ms()
         await self._store.finish(execution.execution_id, result, now_ms=now_ms, token=claimed.token)
         self._claimed.remove(claimed)
         self._meter.count_finished(ExecutionState.FAILED)
-        _log.emit(log_events.JOB_NOT_LAUNCHED, job=job.job_id, run=execution.execution_id, why=sentence)
+        names = {"job_id": job.job_id, "execution_id": execution.execution_id}
+        _log.emit(log_events.JOB_NOT_LAUNCHED, **names, why=sentence)
 
     async def _mark_all(self, ready: Sequence[ClaimedRun]) -> None:
         """Mark runs as launched, in one statement for each token."""
@@ -222,7 +229,7 @@ class JobPollLoop:
             # else another scheduler took the lock over, and marks it
             if execution_id in marked and not launch.execution.relaunches:
                 self._meter.count_launched()
-                _log.emit(log_events.JOB_LAUNCHED, job=launch.job.job_id, run=execution_id)
+                _log.emit(log_events.JOB_LAUNCHED, job_id=launch.job.job_id, execution_id=execution_id)
 
     async def _store_or_leave(self, claimed: ClaimedRun, work: Awaitable[None]) -> None:
         """Store a state; one that PostgreSQL refuses is left, and tried again when its lock is stale."""
