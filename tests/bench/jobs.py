@@ -123,10 +123,13 @@ async def _launches(servers: Servers, directory: Path, *, short: bool) -> list[R
     few, many = (100, 1_000) if short else (1_000, 10_000)
     logs = directory / "logs"
     logs.mkdir()
-    # Its seeds are refused as private, so that their runs end without a fetcher.
-    ring = Ring(servers, logs, {"STRIDER_ALLOW_PRIVATE": "false"}, names=("link-ingestion", "scheduler"))
+    ring = Ring(servers, logs)
     try:
-        await ring.start_all()
+        # It alone refuses the seeds as private, so that runs are launched, and end without a fetcher.
+        ring.start("link-ingestion", {"STRIDER_ALLOW_PRIVATE": "false"})
+        ring.start("scheduler")
+        for service in ring.services.values():
+            await service.until_ready()
         return [
             *await _due_at_once(ring, few, name="refused-", host="127.0.0.1:", ends=True),
             *await _due_at_once(ring, many, name="waiting-", host="www.host.test:", ends=False),
