@@ -18,6 +18,7 @@ import pytest
 
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.testing.site import EXCLUDED, ServedSite, SiteShape, serve_site
+from strider.testing.stack import RunningServer
 from tests.figures import record_figure
 
 from .checks import asked_too_often, assert_only_known_urls_were_asked, assert_polite
@@ -171,6 +172,47 @@ async def _freeze_and_replace(ring: Ring, name: str) -> None:
     )
     frozen.ask_to_stop()
     assert await frozen.until_ended() == 0, frozen.last_words()
+
+
+async def _join_and_leave(ring: Ring, name: str) -> None:
+    """Start a second member of its group, and stop it as soon as it is ready."""
+    first = ring.services[name]
+    second = ring.start(name)
+    await second.until_ready()
+    second.ask_to_stop()
+    assert await second.until_ended() == 0, second.last_words()
+    ring.services[name] = first
+
+
+@pytest.mark.slow
+@pytest.mark.fault("F8", part="of the services, under a crawl")
+async def test_members_that_join_and_leave_repeat_no_request(ring: Ring, sites: Sequence[ServedSite]) -> None:
+    """Two rebalances of each group, every few seconds."""
+    await _interrupt_each(ring, sites, _join_and_leave, job_id="joined")
+
+    assert await _assert_whole(ring, sites, job_id="joined") == 0
+
+
+@pytest.mark.slow
+@pytest.mark.fault("F21", part="Kafka does not answer, Redis does")
+async def test_a_frozen_broker_delays_a_crawl_and_loses_nothing(
+    ring: Ring, sites: Sequence[ServedSite]
+) -> None:
+    site, broker = sites[0], ring.servers.kafka
+    assert isinstance(broker, RunningServer)
+    ring.sow(site, job_id="frozen-broker", crawl_spec_id=ring.declare(SPEC))
+    await ring.until_asked(site, more=2 * SHAPE.hosts, seconds=TURN_SECONDS)
+
+    broker.freeze()
+    for name in ("scheduler", "fetcher"):
+        await ring.services[name].until_red("")
+    requests = len(site.access_log())
+    broker.thaw()
+
+    extra = await _assert_whole(ring, sites[:1], job_id="frozen-broker")
+    record_figure(f"requests={requests} before, refetched={extra}")
+    assert requests < len(site.access_log())
+    assert extra <= SHAPE.hosts
 
 
 @pytest.mark.slow

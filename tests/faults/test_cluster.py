@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from aiokafka.admin import AIOKafkaAdminClient
 
 from strider.api import log_events
 from strider.contracts.generated.topics import (
@@ -30,7 +31,13 @@ from strider.runtime.consumer.spec import ConsumerSettings
 from strider.storage.migrations import upgrade
 from strider.testing.callers import AUTH_SETTINGS, bearer
 from strider.testing.kafka_cluster import KafkaCluster, start_cluster
-from strider.testing.stack import ServerStack, create_database, drop_database, temp_server_directory
+from strider.testing.stack import (
+    RunningServer,
+    ServerStack,
+    create_database,
+    drop_database,
+    temp_server_directory,
+)
 from tests.processes.broker import Broker
 from tests.processes.services import Yard
 from tests.processes.waiting import until_whole
@@ -70,7 +77,18 @@ async def wide_scene(cluster: KafkaCluster, tmp_path: Path) -> AsyncIterator[Sce
         await asyncio.to_thread(yard.close)
 
 
+async def _coordinator_of(group: str, cluster: KafkaCluster) -> RunningServer:
+    """Return the node that keeps the offsets of a group."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=cluster.address)
+    await admin.start()
+    try:
+        return cluster.nodes[await admin.find_coordinator(group) - 1]
+    finally:
+        await admin.close()
+
+
 @pytest.mark.fault("F5")
+@pytest.mark.fault("F7", part="the broker of a coordinator is killed under load")
 async def test_a_killed_node_of_a_cluster_stops_nothing(
     wide_scene: Scene, cluster: KafkaCluster, scale: Scale
 ) -> None:
@@ -78,7 +96,9 @@ async def test_a_killed_node_of_a_cluster_stops_nothing(
     scene = wide_scene
     echo, tally = scene.echo(), scene.tally()
     await asyncio.gather(echo.until_ready(), tally.until_ready())
-    nodes = cluster.nodes if scale.rounds > len(cluster.nodes) else cluster.nodes[:1]
+    coordinator = await _coordinator_of("echo", cluster)
+    others = [node for node in cluster.nodes if node is not coordinator]
+    nodes = [coordinator, *others] if scale.rounds > len(cluster.nodes) else [coordinator]
     waited_seconds = []
     async with scene.load(scale) as load:
         for node in nodes:

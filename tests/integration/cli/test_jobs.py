@@ -211,7 +211,7 @@ async def test_a_run_that_is_under_way_shows_how_far_it_is(
     assert await until(lambda: shows(text, "jobs", "runs", job))
 
 
-@pytest.mark.req("S1.10.7", "S1.13.6", "S1.18.4")
+@pytest.mark.req("S1.1.9", "S1.10.7", "S1.13.6", "S1.18.4")
 @pytest.mark.req("S1.10.8", part="by the command")
 async def test_the_schedule_is_shown_and_rebalanced(strider: Command) -> None:
     await strider.json("jobs", "create", "https://example.org/", "--every", "1h")

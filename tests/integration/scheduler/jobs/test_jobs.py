@@ -122,6 +122,7 @@ async def test_a_run_whose_messages_were_refused_is_launched_again(servers: JobS
     assert len(second.events(log_events.JOB_LAUNCHED_AGAIN.text)) >= len(jobs)
 
 
+@pytest.mark.fault("F15", part="under a crawl with jobs")
 async def test_without_postgresql_crawling_continues_and_results_follow(
     servers: JobServers, database: str
 ) -> None:
