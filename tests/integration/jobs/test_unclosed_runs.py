@@ -19,7 +19,7 @@ async def _launched(store: PostgresJobStore, *names: str) -> list[str]:
         await store.create(NewJob(url="https://example.com/", job_id=name), now_ms=NOW_MS)
     launches = await store.claim_due(now_ms=NOW_MS, limit=10, token="a")
     for _, execution in launches:
-        await store.mark_launched(execution.execution_id, token="a", now_ms=NOW_MS)
+        await store.mark_launched([execution.execution_id], token="a", now_ms=NOW_MS)
     return [execution.execution_id for _, execution in launches]
 
 
@@ -48,7 +48,7 @@ async def test_a_launch_that_is_published_again_has_a_new_time_and_is_not_a_stal
     names = await _launched(store, "a")
     await _claim(store, names, token="b", now_ms=LATER_MS)
 
-    assert await store.mark_launched("a-1", token="b", now_ms=LATER_MS)
+    assert await store.mark_launched(["a-1"], token="b", now_ms=LATER_MS)
     execution = await store.execution("a-1")
 
     assert execution is not None

@@ -40,6 +40,7 @@ FULL = SourceSaved(
     extraction="records",
     parser="amazon",
     feed_urls=("https://full.test/feed",),
+    feed_poll_seconds=900,
     sitemap_urls=("https://full.test/sitemap.xml",),
     headers={"X-One": "1"},
     insecure_tls=True,
