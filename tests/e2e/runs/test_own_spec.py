@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -120,8 +121,9 @@ async def test_the_settings_of_a_seed_reach_every_service(
     await until(
         waits_for_recrawl, what="all pages wait for their recrawl", tell=ring.tell, seconds=END_SECONDS
     )
-    listed = await result(ring, "specs", "list", "--json")
-    assert rows["/"]["crawl_spec_id"] in {each["crawl_spec_id"] for each in listed}
+    code, listed, told = await ended(await strider(ring, "specs", "list", "--json"))
+    assert code == 0, told
+    assert rows["/"]["crawl_spec_id"] in {each["crawl_spec_id"] for each in json.loads(listed)}
     shown = await result(ring, "specs", "show", rows["/"]["crawl_spec_id"][:12], "--json")
     settings = shown["settings"]
     assert (settings["accept_language"], settings["max_depth"]) == (LANGUAGE, 2)
