@@ -25,7 +25,7 @@ from .checks import (
     assert_polite,
     assert_robots_came_first,
 )
-from .pipeline import DELAY_SECONDS, Ring
+from .pipeline import DELAY_SECONDS, Ring, running_ring
 
 SHAPE = SiteShape(hosts=4, pages_per_host=12, slow_seconds=1.0, trap_depth=10, has_excluded=True)
 CRAWL_SECONDS = 120.0
@@ -44,6 +44,13 @@ class Crawl:
     urls: list[dict[str, Any]]
     metrics: dict[str, float]
     """Of fetcher and scheduler, directly after the end."""
+
+
+@pytest.fixture(scope="module")
+def ring() -> Iterator[Ring]:
+    """A pipeline of its own, whose counts are those of one crawl."""
+    with running_ring() as ring:
+        yield ring
 
 
 @pytest.fixture(scope="module")
